@@ -1,0 +1,1 @@
+"""Imitation Learning with Double Exploration: beat a demonstrator from a fragment of its demonstration."""

@@ -1,0 +1,240 @@
+"""The configuration of a run: frozen, one sentence per field, three presets, a JSON round trip.
+
+A field is named by its dotted path on the command line (`--ppo.learning-rate 1e-4`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from ilde.data import UserError
+from ilde.learners.ppo import PPOConfig
+from ilde.rewards.build import RewardConfig
+from ilde.rewards.compose import ScaleConfig
+from ilde.rewards.discriminator import DiscriminatorConfig
+from ilde.rewards.generative import GenerativeConfig
+from ilde.rewards.simple import EnvRewardConfig
+
+Device: TypeAlias = Literal["auto", "cpu", "cuda"]
+
+
+@dataclass(frozen=True)
+class EvaluationConfig:
+    """When and how the true reward is measured; it never reaches a learner."""
+
+    every: int = 200
+    """Updates between evaluations; 0 evaluates at the end only."""
+    episodes: int = 10
+    """Whole episodes per evaluation."""
+    final_episodes: int = 30
+    """Whole episodes at the end of the run."""
+    max_steps: int = 0
+    """Cut an episode of the evaluations along the way after this many agent steps; 0 never cuts. The end is uncut."""
+    greedy: bool = True
+    """Take the most likely action."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides a run's numbers."""
+
+    method: str = "ilde"
+    """A row of the methods table."""
+    env: str = "HalfCheetah-v5"
+    """A Gymnasium id; an ALE id names the game only."""
+    demos: str | None = None
+    """A bundled name or a path, with an optional `:0.1` for the first tenth."""
+    reward: str | None = None
+    """Replaces the method's reward expression."""
+    steps: int = 1_000_000
+    """Agent steps in all."""
+    schedule_steps: int | None = None
+    """Agent steps over which the learning rate falls to 0; `steps` if not given."""
+    seed: int = 0
+    """Decides every random number of the run."""
+    preset: str = "quick"
+    """Where the other settings came from."""
+    num_envs: int = 16
+    """N of the rollout: environments stepped together."""
+    rollout_steps: int = 256
+    """T of the rollout: steps of each environment per update."""
+    clip_actions: bool = True
+    """Clip continuous actions to the space's bounds before execution; the paper's numbers need them unclipped."""
+    checkpoint_every: int = 20
+    """Updates between checkpoints."""
+    device: Device = "auto"
+    """Where networks live; `auto` takes a GPU if there is one."""
+    threads: int = 0
+    """Threads of the tensor library on CPU; 0 chooses by the size of the networks."""
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+    rewards: RewardConfig = field(default_factory=RewardConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named starting point."""
+
+    name: str
+    summary: str
+    config: RunConfig
+
+
+ATARI = RunConfig(
+    preset="atari",
+    env="ALE/Qbert-v5",
+    steps=50_000_000,
+    num_envs=32,
+    rollout_steps=128,
+    checkpoint_every=250,
+    ppo=PPOConfig(),
+    rewards=RewardConfig(
+        env=EnvRewardConfig(form="sign"),
+        generative=GenerativeConfig(epochs=1000, subsample=4, action_weight=100.0),
+        hidden=1024,
+    ),
+    evaluation=EvaluationConfig(every=200, episodes=10, final_episodes=30),
+)
+
+MUJOCO = RunConfig(
+    preset="mujoco",
+    env="Hopper-v4",
+    steps=10_000_000,
+    num_envs=32,
+    rollout_steps=2048,
+    clip_actions=False,
+    checkpoint_every=6,
+    ppo=PPOConfig(learning_rate=3e-4, num_epochs=10, entropy_weight=0.0),
+    rewards=RewardConfig(generative=GenerativeConfig(epochs=10_000, subsample=20, action_weight=0.01)),
+    evaluation=EvaluationConfig(every=6, episodes=10, final_episodes=30),
+)
+
+QUICK = RunConfig(
+    preset="quick",
+    steps=400_000,
+    ppo=PPOConfig(learning_rate=3e-4, num_epochs=10, clip_range=0.2, entropy_weight=0.0, clip_value=False),
+    rewards=RewardConfig(
+        generative=GenerativeConfig(epochs=400, subsample=1, action_weight=0.01),
+        discriminator=DiscriminatorConfig(passes=2),
+        scale=ScaleConfig(terms="all"),
+    ),
+    evaluation=EvaluationConfig(every=0, episodes=10, final_episodes=20),
+)
+
+PRESETS: tuple[Preset, ...] = (
+    Preset("quick", "small machines: 16 x 256 rollouts, minutes on two cores", QUICK),
+    Preset("atari", "the paper's Atari settings: 32 x 128 rollouts, 50M steps", ATARI),
+    Preset("mujoco", "the paper's MuJoCo settings: 32 x 2048 rollouts, 10M steps", MUJOCO),
+)
+
+
+def find_preset(name: str) -> RunConfig:
+    """The configuration of that name."""
+    for preset in PRESETS:
+        if preset.name == name:
+            return preset.config
+    raise UserError(f"unknown preset {name!r}; {_hint(name, [p.name for p in PRESETS])}")
+
+
+def _hint(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, 1)
+    return f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+
+
+C = TypeVar("C")
+
+
+def to_dict(config: object) -> dict[str, Any]:
+    """A JSON-ready dictionary."""
+    assert dataclasses.is_dataclass(config)
+    assert not isinstance(config, type)
+    return dataclasses.asdict(config)
+
+
+def from_dict(cls: type[C], values: dict[str, Any], path: str = "") -> C:
+    """The inverse of `to_dict`; unknown keys and wrong types are named."""
+    hints = typing.get_type_hints(cls)
+    unknown = next((key for key in values if key not in hints), None)
+    if unknown is not None:
+        raise UserError(f"unknown setting {path}{unknown}; {_hint(unknown, list(hints))}")
+    converted = {key: _convert(hints[key], value, f"{path}{key}") for key, value in values.items()}
+    return cls(**converted)
+
+
+def _convert(hint: Any, value: Any, path: str) -> Any:
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, dict):
+            raise UserError(f"{path}: expected settings, received {value!r}")
+        return from_dict(typing.cast(type[Any], hint), value, f"{path}.")
+    if isinstance(value, str) and hint is not str:
+        return parse_value(hint, value, path)
+    return value
+
+
+def parse_value(hint: Any, text: str, path: str) -> Any:
+    """Read a field's value from the command line."""
+    options = typing.get_args(hint)
+    if typing.get_origin(hint) is Literal:
+        if text not in options:
+            raise UserError(f"{path}: {text!r} is not one of {', '.join(map(str, options))}")
+        return text
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return None if text.lower() == "none" else parse_value(options[0], text, path)
+    if hint is bool:
+        if text.lower() not in ("true", "false"):
+            raise UserError(f"{path}: {text!r} is not true or false")
+        return text.lower() == "true"
+    try:
+        # 1e6 is how people write a number of steps.
+        return int(float(text)) if hint is int and float(text).is_integer() else hint(text)
+    except (ValueError, OverflowError):
+        raise UserError(f"{path}: {text!r} is not {_article(hint.__name__)}") from None
+
+
+def _article(name: str) -> str:
+    return {"int": "a whole number", "float": "a number"}.get(name, f"a {name}")
+
+
+def override(config: C, path: str, text: str) -> C:
+    """The configuration with one field, named by its dotted path, replaced."""
+    assert dataclasses.is_dataclass(config)
+    assert not isinstance(config, type)
+    head, _, rest = path.replace("-", "_").partition(".")
+    hints = typing.get_type_hints(type(config))
+    if head not in hints:
+        raise UserError(f"unknown setting {path}; {_hint(head, list(hints))}")
+    if rest:
+        inner = getattr(config, head)
+        if not dataclasses.is_dataclass(inner):
+            raise UserError(f"unknown setting {path}; {head} has no parts")
+        value = override(inner, rest, text)
+    elif dataclasses.is_dataclass(hints[head]):
+        raise UserError(f"{path}: name one of its parts: {', '.join(typing.get_type_hints(hints[head]))}")
+    else:
+        value = parse_value(hints[head], text, path)
+    return typing.cast(C, dataclasses.replace(config, **{head: value}))
+
+
+_LEAST_ONE = ("steps", "num_envs", "rollout_steps", "checkpoint_every")
+
+
+def validated(config: RunConfig) -> RunConfig:
+    """The configuration itself, if its numbers make sense."""
+    for name in _LEAST_ONE:
+        if getattr(config, name) < 1:
+            raise UserError(f"{name}: must be at least 1, received {getattr(config, name)}")
+    batch = config.num_envs * config.rollout_steps
+    if config.ppo.num_minibatches > batch:
+        raise UserError(f"ppo.num_minibatches: {config.ppo.num_minibatches} of a rollout of {batch} steps")
+    for name in ("learning_rate", "clip_range", "max_grad_norm"):
+        if not getattr(config.ppo, name) > 0:
+            raise UserError(f"ppo.{name}: must be positive, received {getattr(config.ppo, name)}")
+    for name in ("discount", "gae_lambda"):
+        if not 0 <= getattr(config.ppo, name) <= 1:
+            raise UserError(f"ppo.{name}: must lie in [0, 1], received {getattr(config.ppo, name)}")
+    return config

@@ -1,0 +1,226 @@
+"""One zip of NumPy arrays (`.npz`), read as if a stranger had written it.
+
+Sizes are checked before anything is allocated, array headers go through NumPy's literal reader, payloads are
+decompressed in small pieces up to what was declared, and nothing here can run code from a file. What the arrays mean is
+the business of `storage`.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+import stat
+import struct
+import warnings
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import numpy as np
+from numpy.lib import format as npy
+
+from ilde.envs.base import Array
+
+LIMIT_BYTES = 8 * 2**30
+"""What a file may expand to in memory."""
+
+CHUNK_BYTES = 2**20
+MAX_ENTRIES = 32
+MAX_ARRAY_HEADER = 512
+HEADER = "header"
+NOT_OURS = "not a demonstration file; `ilde demos import` reads other formats"
+PICKLE = "contains a Python pickle; refused, because it could run code"
+
+Layout: TypeAlias = tuple[tuple[int, ...], np.dtype[Any]]
+
+# The file's own length, in a private extra field of the first entry: the end of a truncated zip cannot tell it.
+_LENGTH_FIELD = struct.Struct("<HHQ")
+_LENGTH_FIELD_ID = 0x4C49
+_LENGTH_FIELD_AT = 30 + len(f"{HEADER}.npy")
+_PICKLE_START = re.compile(rb"\x80[\x01-\x0f]|[(\]})][dlt]?[pq]|c[a-z_]+\n", re.DOTALL)
+
+
+class Malformed(ValueError):
+    """A file breaks a rule of the format; the loader turns it into one line with the file's name."""
+
+
+def write(path: Path, header: bytes, arrays: Mapping[str, Array]) -> None:
+    """Write a file that is there whole or not at all; the same content gives the same bytes."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            _write_zip(file, {HEADER: np.frombuffer(header, np.uint8), **arrays})
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the rename itself must survive a power cut
+    finally:
+        os.close(folder)
+
+
+def read(path: Path, limit_bytes: int = LIMIT_BYTES) -> tuple[bytes, dict[str, Array]]:
+    """The header and the arrays of a file; raises `Malformed` for everything that is not such a file."""
+    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for ever
+        raise Malformed("not a regular file")
+    with _CappedFile(path) as file:
+        _refuse_foreign(file)
+        if not zipfile.is_zipfile(file):
+            raise Malformed("truncated: the end of the zip archive is missing")
+        with zipfile.ZipFile(file) as archive:
+            entries = _entries(archive)
+            layouts = {name: _layout(archive, info) for name, info in entries.items()}
+            check_expansion(
+                sum(max(entries[name].file_size, _num_bytes(layout)) for name, layout in layouts.items()), limit_bytes
+            )
+            if HEADER not in entries:
+                raise Malformed(NOT_OURS)
+            arrays = {name: _array(archive, info, layouts[name]) for name, info in entries.items()}
+    return arrays.pop(HEADER).tobytes(), arrays
+
+
+def check_expansion(num_bytes: int, limit_bytes: int = LIMIT_BYTES) -> None:
+    """Refuse what would not fit, before it is allocated."""
+    if num_bytes > limit_bytes:
+        raise Malformed(f"expands to {_binary_size(num_bytes)} (limit {_binary_size(limit_bytes)})")
+
+
+class _CappedFile(io.FileIO):
+    """A file that refuses large reads: `zipfile` reads a directory of any declared length in one go."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        wanted = 2 * CHUNK_BYTES + 1 if size is None or size < 0 else size
+        if wanted > 2 * CHUNK_BYTES + 1:
+            raise Malformed("damaged: the zip directory is too large")
+        return super().read(wanted) or b""
+
+
+def _write_zip(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            info.compress_type, info.create_system, info.external_attr = zipfile.ZIP_DEFLATED, 3, 0o644 << 16
+            if name == HEADER:
+                info.extra = _LENGTH_FIELD.pack(_LENGTH_FIELD_ID, 8, 0)
+            with archive.open(info, "w", force_zip64=array.nbytes >= 2**30) as entry:
+                npy.write_array(entry, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+    length = file.seek(0, os.SEEK_END)
+    file.seek(_LENGTH_FIELD_AT)
+    file.write(_LENGTH_FIELD.pack(_LENGTH_FIELD_ID, 8, length))
+
+
+def _refuse_foreign(file: _CappedFile) -> None:
+    start = file.read(_LENGTH_FIELD_AT + _LENGTH_FIELD.size)
+    length = file.seek(0, os.SEEK_END)
+    if not start:
+        raise Malformed("empty file")
+    if _PICKLE_START.match(start) or (start.startswith(npy.MAGIC_PREFIX) and _holds_objects(file)):
+        raise Malformed(PICKLE)
+    if not start.startswith(b"PK\x03\x04"):
+        raise Malformed(NOT_OURS)
+    if start[30:_LENGTH_FIELD_AT] == f"{HEADER}.npy".encode() and len(start) == _LENGTH_FIELD_AT + _LENGTH_FIELD.size:
+        field, _, written = _LENGTH_FIELD.unpack_from(start, _LENGTH_FIELD_AT)
+        if field == _LENGTH_FIELD_ID and length < written:
+            raise Malformed(f"truncated: {length:,} of {written:,} bytes")
+    file.seek(0)
+
+
+def _holds_objects(file: _CappedFile) -> bool:
+    file.seek(0)
+    return _read_layout(file, "array")[1].hasobject
+
+
+def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    infos = archive.infolist()
+    if any(info.filename.endswith((".pkl", ".pickle")) for info in infos):
+        raise Malformed(PICKLE)
+    if len(infos) > MAX_ENTRIES or not all(info.filename.endswith(".npy") for info in infos):
+        raise Malformed(NOT_OURS)
+    entries = {info.filename.removesuffix(".npy"): info for info in infos}
+    if len(entries) < len(infos):
+        raise Malformed("damaged: two entries share a name")
+    for name, info in entries.items():
+        if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise Malformed(f"damaged: {_quoted(name)} is encrypted or compressed in an unknown way")
+    return entries
+
+
+def _layout(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Layout:
+    with _opened(archive, info) as stream:
+        layout = _read_layout(stream, info.filename)
+    if layout[1].hasobject:
+        raise Malformed(PICKLE)
+    return layout
+
+
+def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
+    try:
+        return archive.open(info)
+    except (zipfile.BadZipFile, struct.error, NotImplementedError, RuntimeError) as error:
+        raise Malformed(f"damaged: {_quoted(info.filename)} cannot be opened") from error
+
+
+def _read_layout(stream: IO[bytes], name: str) -> Layout:
+    try:
+        # Version 1.0 alone: later ones declare their header's length in 32 bits and read it before looking at it.
+        if npy.read_magic(stream) != (1, 0):
+            raise Malformed(f"damaged: {_quoted(name)} is not in version 1.0 of the array format")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            shape, fortran_order, dtype = npy.read_array_header_1_0(stream, max_header_size=MAX_ARRAY_HEADER)
+    except Malformed:
+        raise
+    except Exception as error:
+        raise Malformed(f"damaged: {_quoted(name)} has no valid array header") from error
+    if fortran_order or any(size < 0 for size in shape):
+        raise Malformed(f"damaged: {_quoted(name)} is not a plain C-ordered array")
+    return shape, dtype
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, layout: Layout) -> Array:
+    shape, dtype = layout
+    with _opened(archive, info) as stream:
+        _read_layout(stream, info.filename)
+        try:
+            payload = _payload(stream, _num_bytes(layout))
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise Malformed(f"damaged: {_quoted(info.filename)} cannot be decompressed") from error
+    if dtype == np.bool_:
+        return (np.frombuffer(payload, np.uint8) != 0).reshape(shape)  # a stray byte must not become a third truth
+    return np.frombuffer(payload, dtype).reshape(shape)
+
+
+def _payload(stream: IO[bytes], num_bytes: int) -> bytearray:
+    """Exactly the declared bytes; memory grows with what is really there, not with what is promised."""
+    payload = bytearray()
+    while len(payload) < num_bytes:
+        chunk = stream.read(min(CHUNK_BYTES, num_bytes - len(payload)))
+        if not chunk:
+            raise Malformed(f"truncated: an array has {len(payload):,} of {num_bytes:,} bytes")
+        payload += chunk
+    if stream.read(1):  # reading to the end also makes `zipfile` compare the checksum
+        raise Malformed("damaged: an array is longer than its header says")
+    return payload
+
+
+def _num_bytes(layout: Layout) -> int:
+    shape, dtype = layout
+    return math.prod(shape) * dtype.itemsize
+
+
+def _quoted(name: str) -> str:
+    return repr(name.removesuffix(".npy")[:40])
+
+
+def _binary_size(num_bytes: int) -> str:
+    units = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+    capped = min(num_bytes, 2**70)
+    power = min(max(capped.bit_length() - 1, 0) // 10, len(units) - 1)
+    return f"{round(capped / 1024**power, 1):g} {units[power]}"

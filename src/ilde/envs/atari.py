@@ -1,0 +1,191 @@
+"""Atari games on ale-py's native vector environment: whole games, cut into training episodes at lost lives.
+
+Frames, action sets and rewards are fixed here for training, evaluation, recording and replay alike: four stacked 84x84
+grey frames, frame skip 4, minimal actions, no sticky actions, raw rewards. The simulator cannot save its state, and a
+seeded reset reloads the ROM (0.1 s), so a copy is seeded anew only once in a while; restoring replays since then.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import ale_py
+import gymnasium as gym
+import numpy as np
+from ale_py.vector_env import AtariVectorEnv
+from gymnasium.vector import AutoresetMode
+
+from ilde.envs.base import Array, State, Step, episode_seed
+from ilde.envs.names import atari_game, canonical_env_id
+from ilde.envs.replay import ActionLog, NotReproducible, same_bits
+from ilde.envs.spaces import checked_action
+from ilde.envs.tally import EpisodeTally
+
+_logger = logging.getLogger(__name__)
+
+RESEED_AFTER = 8192
+MAX_FRAMES_PER_GAME = 108_000
+
+
+def _native_env(game: str, num_envs: int, num_threads: int | None) -> Any:
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    return AtariVectorEnv(
+        game,
+        num_envs,
+        num_threads=num_threads or 0,
+        max_num_frames_per_episode=MAX_FRAMES_PER_GAME,
+        repeat_action_probability=0.0,
+        full_action_space=False,
+        frameskip=4,
+        noop_max=30,
+        use_fire_reset=True,
+        episodic_life=False,
+        life_loss_info=False,
+        reward_clipping=False,
+        autoreset_mode=AutoresetMode.SAME_STEP,
+    )
+
+
+class AtariBatch:
+    """N copies of one Atari game; a training episode ends at a lost life, a `Score` comes only with a whole game.
+
+    Where a life was lost the game plays on: `Step.next_obs` is then simply `Step.obs`. The two may share memory.
+
+    Args:
+        game_or_env_id: `beam_rider`, `BeamRider` and `ALE/BeamRider-v5` all name the game only.
+        num_envs: how many copies.
+        seed: of the run; the k-th seeding of copy i is `episode_seed(seed, i, k)`.
+        num_threads: simulator threads; None leaves the number to ale-py. It does not change any result.
+        reseed_after: a copy is seeded anew at its first game over after this many steps, which bounds the replay.
+    """
+
+    def __init__(
+        self,
+        game_or_env_id: str,
+        num_envs: int,
+        seed: int,
+        *,
+        num_threads: int | None = None,
+        reseed_after: int = RESEED_AFTER,
+    ) -> None:
+        self.env_id = canonical_env_id(game_or_env_id)
+        self.num_envs = num_envs
+        self.resume_mode = "exact"
+        self._native = _native_env(atari_game(self.env_id), num_envs, num_threads)
+        self.obs_space: gym.spaces.Box = self._native.single_observation_space
+        self.action_space: gym.spaces.Discrete | gym.spaces.Box = self._native.single_action_space
+        self._seed = seed
+        self._reseed_after = reseed_after
+        self._seedings = np.zeros(num_envs, dtype=np.int64)
+        self._obs: Array | None = None
+        self._lives = np.zeros(num_envs, dtype=np.int32)
+        self._log = ActionLog(num_envs, (), np.uint8)
+        self._tally = EpisodeTally(num_envs)
+
+    @property
+    def lives(self) -> Array:
+        """The lives left in each open game (N,)."""
+        return self._lives.copy()
+
+    def reset(self) -> Array:
+        """Start all games anew from this batch's seed; returns the first observations (N, 4, 84, 84)."""
+        return self._start_from(np.zeros_like(self._seedings))
+
+    def step(self, action: Array) -> Step:
+        """Take one action (N,) in each game; a finished game starts again within the same step."""
+        if self._obs is None:
+            raise RuntimeError(f"{self.env_id}: call reset() or restore() before step()")
+        # An action out of range would hang the simulator's threads for ever.
+        action = checked_action(action, self.action_space, self.num_envs, clip=False)
+        obs, reward, terminated, truncated, info = self._native.step(action)
+        self._log.append(action)
+        self._tally.add(reward)
+        over = terminated | truncated
+        lives = info["lives"]
+        # Only a decrease is a death: DemonAttack shows 1 life at its first reset and 4 one step later.
+        lost_life = ~over & (lives < self._lives)
+        next_obs = obs
+        if over.any():
+            next_obs = np.where(over[:, None, None, None], info["final_obs"], obs)
+            obs, lives = self._reseed(over & (self._log.lengths >= self._reseed_after), obs, lives)
+        self._obs, self._lives = obs, lives
+        return Step(
+            obs=obs,
+            next_obs=next_obs,
+            reward=reward.astype(np.float32),
+            terminated=terminated | lost_life,
+            truncated=truncated & ~terminated,
+            scores=self._tally.finish(over),
+        )
+
+    def state(self) -> State:
+        """The actions since each copy's last seeding, the sums of the open games, and the frames they have led to."""
+        if self._obs is None:
+            raise RuntimeError(f"{self.env_id}: call reset() or restore() before state()")
+        return {
+            "seed": self._seed,
+            "seedings": self._seedings.copy(),
+            "lives": self._lives.copy(),
+            "obs": self._obs.copy(),
+            "log": self._log.state(),
+            "tally": self._tally.state(),
+        }
+
+    def restore(self, state: State) -> Array:
+        """Replay every copy since its last seeding; where that leads elsewhere, drop the games and start new ones."""
+        self._log.restore(state["log"])
+        self._tally.restore(state["tally"])
+        self._seed = int(state["seed"])
+        self._seedings[:] = np.asarray(state["seedings"])
+        try:
+            self._replay(np.asarray(state["obs"]), np.asarray(state["lives"]))
+        except NotReproducible as reason:
+            _logger.warning("%s; open games are dropped, new ones start", reason)
+            self.resume_mode = "fresh-episodes"
+            return self._start_from(self._seedings + 1)
+        return self._obs_to_act_on()
+
+    def close(self) -> None:
+        """Free the simulator."""
+        self._native.close()
+
+    def _start_from(self, seedings: Array) -> Array:
+        self._seedings[:] = seedings
+        self._log.clear(np.ones(self.num_envs, dtype=bool))
+        self._tally.clear()
+        self._obs, self._lives = self._seeded_reset(np.ones(self.num_envs, dtype=bool))
+        return self._obs_to_act_on()
+    def _obs_to_act_on(self) -> Array:
+        assert self._obs is not None
+        return self._obs.copy()
+
+    def _seeded_reset(self, envs: Array) -> tuple[Array, Array]:
+        """Seed some copies (a mask) and start their next game; returns all observations and all lives."""
+        seeds = [episode_seed(self._seed, int(env), int(self._seedings[env])) for env in np.flatnonzero(envs)]
+        options = None if envs.all() else {"reset_mask": envs}
+        obs, info = self._native.reset(seed=np.array(seeds, dtype=np.int64), options=options)
+        return obs, info["lives"]
+
+    def _reseed(self, due: Array, obs: Array, lives: Array) -> tuple[Array, Array]:
+        if not due.any():
+            return obs, lives
+        self._seedings[due] += 1
+        self._log.clear(due)
+        return self._seeded_reset(due)
+
+    def _replay(self, saved_obs: Array, saved_lives: Array) -> None:
+        """Play all logs so that they end together; each copy is seeded right before its own log begins."""
+        table = self._log.aligned().astype(np.int64)
+        begins = len(table) - self._log.lengths
+        obs, lives = self._seeded_reset(np.ones(self.num_envs, dtype=bool))
+        for time in range(len(table) + 1):
+            joining = begins == time
+            if time > 0 and joining.any():
+                obs, lives = self._seeded_reset(joining)
+            if time < len(table):
+                obs, _, _, _, info = self._native.step(table[time])
+                lives = info["lives"]
+        if not (same_bits(obs, saved_obs) and np.array_equal(lives, saved_lives)):
+            raise NotReproducible(f"{self.env_id}: replaying the open games led to other frames")
+        self._obs, self._lives = obs, lives

@@ -1,0 +1,106 @@
+"""Evaluation on the true reward: whole episodes, with a quota for each environment fixed before play.
+
+Waiting for the first N finishers would favour short games; here every environment plays the episodes it was given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import stats
+
+from ilde.envs.base import EnvBatch
+from ilde.nets.policy import Policy
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """True returns of whole episodes, in the order of the environments that played them."""
+
+    returns: tuple[float, ...]
+    lengths: tuple[int, ...]
+    greedy: bool
+    capped: int = 0
+    """Episodes cut by `max_steps` rather than played to their end."""
+
+    @property
+    def mean(self) -> float:
+        """Mean return."""
+        return float(np.mean(self.returns))
+
+    @property
+    def std(self) -> float:
+        """Standard deviation over episodes."""
+        return float(np.std(self.returns, ddof=1)) if len(self.returns) > 1 else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95% confidence interval of the mean."""
+        return mean_interval(self.returns)
+
+    def summary(self, demonstrator: float | None = None) -> dict[str, Any]:
+        """What `ilde eval --json` prints."""
+        ratio = None if not demonstrator else self.mean / demonstrator
+        return {
+            "mean": self.mean,
+            "std": self.std,
+            "interval": list(self.interval),
+            "episodes": len(self.returns),
+            "length": float(np.mean(self.lengths)),
+            "capped": self.capped,
+            "greedy": self.greedy,
+            "demonstrator": demonstrator,
+            "ratio": ratio,
+        }
+
+
+def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
+    """Student's interval of a mean; infinite for a single value, which says nothing of spread."""
+    if len(values) < 2:
+        return (-math.inf, math.inf)
+    spread = stats.sem(values) * stats.t.ppf(0.5 + level / 2, len(values) - 1)
+    return (float(np.mean(values) - spread), float(np.mean(values) + spread))
+
+
+def quotas(episodes: int, num_envs: int) -> list[int]:
+    """How many episodes each environment plays."""
+    return [episodes // num_envs + (env < episodes % num_envs) for env in range(num_envs)]
+
+
+def evaluate(
+    envs: EnvBatch,
+    policy: Policy,
+    *,
+    episodes: int,
+    generator: torch.Generator,
+    greedy: bool = True,
+    max_steps: int | None = None,
+) -> Evaluation:
+    """Play whole episodes; an episode longer than `max_steps` counts with the return it had reached."""
+    left = quotas(episodes, envs.num_envs)
+    played: list[list[tuple[float, int]]] = [[] for _ in left]
+    running, age, capped = np.zeros(envs.num_envs), np.zeros(envs.num_envs, np.int64), 0
+    obs = envs.reset()
+    while any(left):
+        observations = torch.from_numpy(np.asarray(obs)).to(generator.device)
+        step = envs.step(policy.act(observations, generator, greedy=greedy).action.cpu().numpy())
+        obs = step.obs
+        running += step.reward
+        age += 1
+        finished = {score.env: (score.total, score.length) for score in step.scores}
+        for env in range(envs.num_envs):
+            cut = max_steps is not None and age[env] >= max_steps and env not in finished
+            if left[env] and (cut or env in finished):
+                played[env].append(finished.get(env, (float(running[env]), int(age[env]))))
+                # An episode cut short cannot be restarted alone, so its environment plays no further one.
+                left[env] = 0 if cut else left[env] - 1
+                capped += cut
+            if env in finished:
+                running[env], age[env] = 0.0, 0
+    results = [result for env in played for result in env]
+    return Evaluation(tuple(r for r, _ in results), tuple(n for _, n in results), greedy, capped)

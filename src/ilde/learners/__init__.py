@@ -1,0 +1,1 @@
+"""Learners: what turns rewards into a better policy."""

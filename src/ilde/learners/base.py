@@ -1,0 +1,53 @@
+"""The contract of a learner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+from torch import Tensor
+
+from ilde.data import Metrics, Rollout, Transitions
+from ilde.nets.policy import Policy, UniformPolicy
+
+RewardFunction: TypeAlias = Callable[[Transitions], Tensor]
+
+
+class Learner(Protocol):
+    """Improves a policy from rollouts; rewards come as a function, never from the rollout."""
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that acts."""
+
+    def update(self, rollout: Rollout, reward: RewardFunction, progress: float) -> Metrics:
+        """Learn from one rollout; `progress` in [0, 1] is the place on the schedule."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next update depends on."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+
+
+class NoLearning:
+    """The control `random`: acts uniformly and never improves."""
+
+    def __init__(self, policy: UniformPolicy) -> None:
+        self._policy = policy
+
+    @property
+    def policy(self) -> UniformPolicy:
+        """The uniform policy."""
+        return self._policy
+
+    def update(self, rollout: Rollout, reward: RewardFunction, progress: float) -> Metrics:
+        """Learn nothing."""
+        return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing to remember."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Nothing to remember."""

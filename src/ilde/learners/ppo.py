@@ -1,0 +1,192 @@
+"""Proximal policy optimisation as the paper's ancestors run it; one minibatch step is one CUDA graph on a GPU.
+
+Advantages are normalised once over the rollout, the value loss is clipped with the policy's own range, the learning
+rate falls linearly. Left out: recurrent policies, annealed clipping, early stopping by divergence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ilde.data import Metrics, Rollout
+from ilde.learners.base import RewardFunction
+from ilde.learners.guard import FiniteGuard
+from ilde.learners.returns import generalised_advantage
+from ilde.learners.steps import make_step
+from ilde.nets.policy import ActorCritic
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """Settings of PPO; the defaults are the paper's for Atari."""
+
+    learning_rate: float = 2.5e-4
+    anneal: bool = True
+    """Let the learning rate fall linearly to 0 over the schedule."""
+    num_epochs: int = 4
+    num_minibatches: int = 32
+    clip_range: float = 0.1
+    """epsilon of PPO, for the policy and for the value."""
+    clip_value: bool = True
+    """Clip the value's move as well."""
+    discount: float = 0.99
+    gae_lambda: float = 0.95
+    entropy_weight: float = 0.01
+    value_weight: float = 0.5
+    """Weight of half the squared value error."""
+    max_grad_norm: float = 0.5
+    advantages: Literal["rollout", "minibatch", "raw"] = "rollout"
+    """Over what advantages are normalised."""
+    hidden: int = 100
+    """Units of each hidden layer on vector observations."""
+
+
+class Batch(NamedTuple):
+    """What one minibatch step needs, flat."""
+
+    obs: Tensor
+    action: Tensor
+    log_prob: Tensor
+    value: Tensor
+    advantage: Tensor
+    target: Tensor
+
+
+def normalised(advantage: Tensor, eps: float = 1e-5) -> Tensor:
+    """Zero mean, unit deviation."""
+    return (advantage - advantage.mean()) / (advantage.std() + eps)
+
+
+def ppo_loss(policy: ActorCritic, batch: Batch, config: PPOConfig) -> tuple[Tensor, dict[str, Tensor]]:
+    """The loss of one minibatch and its parts."""
+    distribution, value = policy(batch.obs)
+    advantage = normalised(batch.advantage, 1e-8) if config.advantages == "minibatch" else batch.advantage
+    log_ratio = distribution.log_prob(batch.action) - batch.log_prob
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1 - config.clip_range, 1 + config.clip_range)
+    policy_loss = -torch.min(ratio * advantage, clipped * advantage).mean()
+    value_error = (value - batch.target).square()
+    if config.clip_value:
+        near = batch.value + (value - batch.value).clamp(-config.clip_range, config.clip_range)
+        value_error = torch.max(value_error, (near - batch.target).square())
+    value_loss = 0.5 * value_error.mean()
+    entropy = distribution.entropy().mean()
+    loss = policy_loss + config.value_weight * value_loss - config.entropy_weight * entropy
+    parts = {
+        "policy_gradient_loss": policy_loss,
+        "value_loss": value_loss,
+        "entropy": entropy,
+        "approx_kl": (ratio - 1 - log_ratio).mean(),
+        "clip_fraction": ((ratio - 1).abs() > config.clip_range).float().mean(),
+    }
+    return loss, {name: part.detach() for name, part in parts.items()}
+
+
+class PPO:
+    """The learner `ppo`."""
+
+    def __init__(self, policy: ActorCritic, config: PPOConfig, generator: torch.Generator) -> None:
+        self._policy, self.config, self.generator = policy, config, generator
+        self.device = next(policy.parameters()).device
+        self.learning_rate = torch.tensor(config.learning_rate, device=self.device)
+        on_gpu = self.device.type == "cuda"
+        self.optimiser = torch.optim.Adam(
+            policy.parameters(), lr=self.learning_rate, eps=1e-5, fused=True, capturable=on_gpu
+        )
+        self._step = make_step(self._learn, self.device)
+
+    @property
+    def policy(self) -> ActorCritic:
+        """The policy under training."""
+        return self._policy
+
+    def update(self, rollout: Rollout, reward: RewardFunction, progress: float) -> Metrics:
+        """Some epochs of minibatches over one rollout."""
+        guard = FiniteGuard()
+        rewards = reward(rollout.transitions)
+        guard.watch("reward", rewards)
+        if self.config.anneal:
+            self.learning_rate.fill_(self.config.learning_rate * max(0.0, 1.0 - progress))
+        batch = self._batch(rollout, rewards)
+        guard.watch("advantage", batch.advantage)
+        totals: dict[str, Tensor] = {}
+        steps = 0
+        for index in self._minibatches(len(batch.value)):
+            for name, value in self._step(Batch(*(x[index] for x in batch))).items():
+                totals[name] = totals[name] + value if name in totals else value.clone()
+            steps += 1
+        for name, total in totals.items():
+            guard.watch(name, total)
+        guard.check()
+        self.policy.observe(rollout.transitions.flatten().obs)
+        metrics = {f"train/{name}": float(total) / steps for name, total in totals.items()}
+        return metrics | self._diagnostics(batch) | {"train/learning_rate": float(self.learning_rate)}
+
+    def _batch(self, rollout: Rollout, reward: Tensor) -> Batch:
+        transitions = rollout.transitions
+        advantage = generalised_advantage(
+            reward,
+            rollout.value,
+            self._next_value(rollout),
+            terminated=transitions.terminated,
+            ended=rollout.ended,
+            discount=self.config.discount,
+            gae_lambda=self.config.gae_lambda,
+        )
+        target = advantage + rollout.value
+        if self.config.advantages == "rollout":
+            advantage = normalised(advantage)
+        flat = transitions.flatten()
+        rest = (rollout.log_prob, rollout.value, advantage, target)
+        return Batch(flat.obs, flat.action, *(x.flatten() for x in rest))
+
+    def _next_value(self, rollout: Rollout) -> Tensor:
+        """Values of the true successors: the next step's own value, except after the last step and at time limits."""
+        next_value = rollout.value.roll(-1, 0)
+        apart = rollout.truncated.clone()
+        apart[-1] = True
+        next_value[apart] = self.policy.value(rollout.transitions.next_obs[apart])
+        return next_value
+
+    def _minibatches(self, size: int) -> list[Tensor]:
+        # The remainder is dropped, so that every step has one shape.
+        width = max(1, size // self.config.num_minibatches)
+        index: list[Tensor] = []
+        for _ in range(self.config.num_epochs):
+            order = torch.randperm(size, generator=self.generator).to(self.device)
+            index += order[: size // width * width].split(width)
+        return index
+
+    def _learn(self, batch: Batch) -> dict[str, Tensor]:
+        loss, parts = ppo_loss(self.policy, batch, self.config)
+        self.optimiser.zero_grad(set_to_none=False)
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
+        self.optimiser.step()
+        return parts | {"loss": loss.detach(), "gradient_norm": norm.detach()}
+
+    def _diagnostics(self, batch: Batch) -> Metrics:
+        unexplained = (batch.target - batch.value).var() / batch.target.var().clamp(min=1e-12)
+        metrics = {"train/explained_variance": 1.0 - float(unexplained), "train/value_mean": float(batch.value.mean())}
+        if self.policy.log_std is not None:
+            metrics["train/std"] = float(self.policy.log_std.detach().exp().mean())
+        return metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        """Policy with its observation statistics, optimiser, randomness."""
+        return {
+            "policy": self.policy.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "generator": self.generator.get_state(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.policy.load_state_dict(state["policy"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.optimiser.param_groups[0]["lr"] = self.learning_rate
+        self.generator.set_state(state["generator"])

@@ -1,0 +1,1 @@
+"""Networks: layers, distributions, policies, features and running statistics."""

@@ -1,0 +1,79 @@
+"""The state space in which all reward terms work: frozen features, standardised once.
+
+Images go through a random, frozen convolutional extractor to 5184 features; vectors are their own features. Both are
+standardised with statistics of a random policy and the demonstrations, taken before training: a handful of correlated
+demonstration frames alone would leave most features with no spread at all.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ilde.nets.layers import conv, orthogonal
+from ilde.nets.moments import RunningMoments
+
+CHUNK = 1024
+"""Images embedded at a time, to bound memory."""
+
+
+class ConvExtractor(nn.Module):
+    """84 -> 41 -> 20 -> 9 by three 3x3 convolutions of stride 2: 64 x 9 x 9 = 5184 features."""
+
+    def __init__(self, channels: int, generator: torch.Generator) -> None:
+        super().__init__()
+        init = orthogonal(math.sqrt(2.0))
+        self.layers = nn.Sequential(
+            conv(channels, 32, kernel=3, stride=2, init=init, generator=generator),
+            nn.LeakyReLU(),
+            conv(32, 32, kernel=3, stride=2, init=init, generator=generator),
+            nn.LeakyReLU(),
+            conv(32, 64, kernel=3, stride=2, init=init, generator=generator),
+            nn.LeakyReLU(),
+            nn.Flatten(),
+        )
+        self.requires_grad_(False)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        """Features (B, F) of images in 0..255."""
+        features: Tensor = self.layers(obs.float() / 255.0)
+        return features
+
+
+class FeatureSpace(nn.Module):
+    """`f` of the paper: fixed, shared by every term, standardised and clipped."""
+
+    mean: Tensor
+    inverse_std: Tensor
+
+    def __init__(self, obs_shape: tuple[int, ...], generator: torch.Generator, clip: float = 5.0) -> None:
+        super().__init__()
+        self.obs_shape, self.clip = obs_shape, clip
+        self.extract: nn.Module = ConvExtractor(obs_shape[0], generator) if len(obs_shape) == 3 else nn.Flatten()
+        self.size = int(self.extract(torch.zeros(1, *obs_shape)).shape[1])
+        self.register_buffer("mean", torch.zeros(self.size))
+        self.register_buffer("inverse_std", torch.ones(self.size))
+
+    @torch.no_grad()
+    def fit(self, *observations: Tensor) -> None:
+        """Take the scale of each feature from these observations (each (B, *obs_shape))."""
+        moments = RunningMoments((self.size,)).to(self.mean.device)
+        for obs in observations:
+            for chunk in obs.flatten(0, -len(self.obs_shape) - 1).split(CHUNK):
+                moments.update(self.extract(chunk.to(self.mean.device)))
+        std = moments.std
+        # A feature that never moved would turn its first twitch into an outlier: floor at 1% of the median spread.
+        floor = 0.01 * std[std > 0].median() if bool((std > 0).any()) else torch.ones_like(std[0])
+        self.mean.copy_(moments.mean)
+        self.inverse_std.copy_(1.0 / std.clamp(min=float(floor)))
+
+    @torch.no_grad()
+    def forward(self, obs: Tensor) -> Tensor:
+        """Standardised features: (..., *obs_shape) to (..., F)."""
+        batch = obs.shape[: -len(self.obs_shape)]
+        flat = obs.reshape(-1, *self.obs_shape)
+        features = torch.cat([self.extract(chunk) for chunk in flat.split(CHUNK)])
+        standardised = ((features - self.mean) * self.inverse_std).clamp(-self.clip, self.clip)
+        return standardised.view(*batch, self.size)

@@ -1,0 +1,1 @@
+"""Reward terms and the expressions that combine them."""

@@ -1,0 +1,122 @@
+"""The contract of a reward term, and transitions as the terms see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
+
+import gymnasium as gym
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from ilde.data import Metrics, Transitions
+from ilde.nets.features import FeatureSpace
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Transitions in the shared feature space, computed once for all terms; leading dimensions are the batch."""
+
+    features: Tensor
+    action: Tensor
+    next_features: Tensor
+    terminated: Tensor
+    env_reward: Tensor
+
+    def map(self, transform: Callable[[Tensor], Tensor]) -> Encoded:
+        """The same record with every tensor transformed."""
+        return replace(self, **{f.name: transform(getattr(self, f.name)) for f in fields(self)})
+
+    def flatten(self) -> Encoded:
+        """Merge all batch dimensions into one."""
+        ndim = self.terminated.ndim
+        return self.map(lambda x: x.flatten(0, ndim - 1))
+
+    def __getitem__(self, index: Tensor) -> Encoded:
+        return self.map(lambda x: x[index])
+
+    def __len__(self) -> int:
+        return self.terminated.numel()
+
+
+class ActionCode:
+    """Actions as vectors: one-hot, or the executed (clipped to the box) continuous action."""
+
+    def __init__(self, space: gym.Space[object], clip: bool) -> None:
+        self.discrete = isinstance(space, gym.spaces.Discrete)
+        if isinstance(space, gym.spaces.Discrete):
+            self.size = int(space.n)
+        else:
+            assert isinstance(space, gym.spaces.Box)
+            self.size = int(torch.tensor(space.shape).prod())
+            self.low, self.high = torch.as_tensor(space.low), torch.as_tensor(space.high)
+        self.clip = clip
+
+    def __call__(self, action: Tensor) -> Tensor:
+        """Codes (..., size) of actions."""
+        if self.discrete:
+            return one_hot(action.long(), self.size).float()
+        if self.clip:
+            action = action.clamp(self.low.to(action.device), self.high.to(action.device))
+        return action.float()
+
+
+def encode(transitions: Transitions, space: FeatureSpace, code: ActionCode) -> Encoded:
+    """Bring transitions into the feature space."""
+    return Encoded(
+        features=space(transitions.obs),
+        action=code(transitions.action),
+        next_features=space(transitions.next_obs),
+        terminated=transitions.terminated,
+        env_reward=transitions.env_reward,
+    )
+
+
+class RewardModel(Protocol):
+    """One term of a reward expression.
+
+    `fit` runs once, before interaction. `update` sees every rollout, time-ordered (T, N); whatever learns, learns
+    there and only there. `reward` is pure, carries no gradient, and gives one finite value per transition.
+    """
+
+    def fit(self, demos: Encoded) -> Metrics:
+        """Learn from the demonstrations before interaction."""
+
+    def update(self, rollout: Encoded) -> Metrics:
+        """Learn from a rollout."""
+
+    def reward(self, batch: Encoded) -> Tensor:
+        """The reward of each transition, in the batch's shape."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next `update` and `reward` depend on."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+
+
+class Unlearned:
+    """The empty half of the contract, for terms that neither learn nor remember."""
+
+    def fit(self, demos: Encoded) -> Metrics:
+        """Nothing to learn."""
+        return {}
+
+    def update(self, rollout: Encoded) -> Metrics:
+        """Nothing to learn."""
+        return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing to remember."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Nothing to remember."""
+
+
+def minibatches(size: int, batch: int, generator: torch.Generator, device: torch.device) -> tuple[Tensor, ...]:
+    """A random partition of range(size); the last part may be smaller, so a tiny set is never dropped."""
+    order: Tensor = torch.randperm(size, generator=generator).to(device)
+    return tuple(order.split(batch))

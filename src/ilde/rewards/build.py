@@ -1,0 +1,110 @@
+"""From a reward expression to the models that compute it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import gymnasium as gym
+import torch
+from torch import nn
+
+from ilde.nets.features import FeatureSpace
+from ilde.randomness import torch_generator
+from ilde.rewards.base import ActionCode, RewardModel
+from ilde.rewards.compose import RewardMix, ScaleConfig, ScaledTerm
+from ilde.rewards.discriminator import AdversarialReward, Discriminator, DiscriminatorConfig
+from ilde.rewards.entropy import EntropyConfig, StateEntropy
+from ilde.rewards.expression import TermName, parse_expression
+from ilde.rewards.generative import GenerativeConfig, GenerativeReward, TransitionVAE
+from ilde.rewards.scaling import ReturnScale
+from ilde.rewards.simple import Constant, EnvReward, EnvRewardConfig
+
+
+@dataclass(frozen=True)
+class RewardConfig:
+    """Settings of all reward terms."""
+
+    env: EnvRewardConfig = field(default_factory=EnvRewardConfig)
+    discriminator: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
+    generative: GenerativeConfig = field(default_factory=GenerativeConfig)
+    entropy: EntropyConfig = field(default_factory=EntropyConfig)
+    scale: ScaleConfig = field(default_factory=ScaleConfig)
+    hidden: int = 100
+    """Units of each hidden layer of the reward networks: 1024 for images, 100 for vectors in the paper."""
+    background_steps: int = 10_000
+    """Random-policy steps that give the features their scale; no reward is read."""
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """What every term's network needs to know."""
+
+    config: RewardConfig
+    space: FeatureSpace
+    code: ActionCode
+    seed: int
+    device: torch.device
+
+    @property
+    def activation(self) -> type[nn.Module]:
+        """LeakyReLU on image features, Tanh on vectors (paper, both network tables)."""
+        return nn.LeakyReLU if len(self.space.obs_shape) == 3 else nn.Tanh
+
+    def build(self, name: TermName) -> RewardModel:
+        """The model of one term."""
+        match name:
+            case "env":
+                return EnvReward(self.config.env)
+            case "constant":
+                return Constant()
+            case "gail" | "vail":
+                return self._adversarial(bottleneck=name == "vail")
+            case "giril":
+                return self._generative()
+            case "entropy":
+                return StateEntropy(self.config.entropy, torch_generator(self.seed, "entropy"))
+            case _:
+                assert_never(name)
+
+    def _adversarial(self, *, bottleneck: bool) -> RewardModel:
+        config = self.config.discriminator
+        inputs = self.space.size + (self.code.size if config.input == "state-action" else 0)
+        generator = torch_generator(self.seed, "discriminator")
+        net = Discriminator(inputs, self.config.hidden, self.activation, bottleneck=bottleneck, generator=generator)
+        return AdversarialReward(net.to(self.device), config, generator)
+
+    def _generative(self) -> RewardModel:
+        generator = torch_generator(self.seed, "generative")
+        net = TransitionVAE(self.space.size, self.code.size, self.config.hidden, self.activation, generator)
+        return GenerativeReward(net.to(self.device), self.config.generative, generator, discrete=self.code.discrete)
+
+
+def build_reward(
+    expression: str,
+    config: RewardConfig,
+    obs_space: gym.spaces.Box,
+    action_space: gym.Space[object],
+    *,
+    num_envs: int,
+    clip_actions: bool,
+    seed: int,
+    device: torch.device,
+) -> RewardMix:
+    """The reward of an expression such as `vail + 10*giril + entropy`."""
+    space = FeatureSpace(obs_space.shape, torch_generator(seed, "features")).to(device)
+    blueprint = Blueprint(config, space, ActionCode(action_space, clip_actions), seed, device)
+
+    def scale() -> ReturnScale:
+        return ReturnScale(num_envs, config.scale.discount, config.scale.window)
+
+    def term_scale(name: TermName) -> ReturnScale | None:
+        imitates = name in ("gail", "vail")
+        wanted = config.scale.terms == "all" or (config.scale.terms == "exploration" and not imitates)
+        return scale() if wanted and name != "constant" else None
+
+    terms = {
+        term.name: ScaledTerm(blueprint.build(term.name), term.weight, term_scale(term.name))
+        for term in parse_expression(expression)
+    }
+    return RewardMix(terms, space, blueprint.code, scale() if config.scale.total else None)

@@ -1,0 +1,175 @@
+"""Adversarial imitation: a discriminator between demonstrations and the policy (GAIL), and its variational form (VAIL).
+
+Convention: a high logit means expert. With a bottleneck the code z is one-dimensional and is the logit itself, so
+D = sigmoid(z), z ~ N(mu(s), sigma(s)^2) while learning and z = mu(s) for the reward. The loss is
+E_demo[-log D] + E_policy[-log(1 - D)] + bottleneck_weight * (KL_mixture - information_limit), whose sign the paper's
+main text inverts. Left out: the dual ascent on the weight, which nearly coincides with weight 1 for this shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from ilde.data import Metrics
+from ilde.nets.layers import linear, mlp, xavier
+from ilde.rewards.base import Encoded, minibatches
+
+
+@dataclass(frozen=True)
+class DiscriminatorConfig:
+    """Both adversarial terms; `vail` has the bottleneck, `gail` has not."""
+
+    learning_rate: float = 3e-4
+    batch_size: int = 128
+    """Demonstration states per step; as many policy states stand beside them."""
+    passes: int = 1
+    """Passes over the demonstrations per iteration."""
+    input: Literal["state", "state-action"] = "state"
+    """The paper's layer widths leave no room for actions: state only."""
+    reward_form: Literal["softplus", "logit", "neg-log-d"] = "softplus"
+    """softplus is -log(1 - D), always positive; logit is log D - log(1 - D); neg-log-d is log D, always negative."""
+    bottleneck_weight: float = 1.0
+    """beta of the paper (vail only)."""
+    information_limit: float = 0.2
+    """I_c of the paper, in nats; with a fixed weight it shifts the loss and no gradient (vail only)."""
+    gradient_penalty: float = 0.0
+    """Weight of the penalty on gradient norms other than 1 between demonstrations and policy."""
+
+
+class Judgement(NamedTuple):
+    """The code of each state before sampling; `log_std` is None without a bottleneck."""
+
+    logit: Tensor
+    log_std: Tensor | None
+
+
+class Discriminator(nn.Module):
+    """features -> hidden -> hidden, split in halves: one gives mu, the other sigma (paper, "atari_mlp_arch")."""
+
+    def __init__(
+        self, inputs: int, hidden: int, activation: type[nn.Module], *, bottleneck: bool, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.trunk = mlp((inputs, hidden, hidden), activation, xavier, generator)
+        self.mean_units = hidden // 2 if bottleneck else hidden
+        self.mean_head = linear(self.mean_units, 1, xavier, generator)
+        self.log_std_head = linear(hidden - self.mean_units, 1, xavier, generator) if bottleneck else None
+
+    def forward(self, x: Tensor) -> Judgement:
+        """Judge inputs (B, F)."""
+        units = self.trunk(x)
+        logit = self.mean_head(units[..., : self.mean_units]).squeeze(-1)
+        if self.log_std_head is None:
+            return Judgement(logit, None)
+        return Judgement(logit, self.log_std_head(units[..., self.mean_units :]).squeeze(-1))
+
+
+def bottleneck_kl(judgement: Judgement) -> Tensor:
+    """KL(N(mu, sigma^2) || N(0, 1)) of each code, in nats."""
+    assert judgement.log_std is not None
+    return 0.5 * (judgement.logit.square() + (2 * judgement.log_std).exp() - 1.0) - judgement.log_std
+
+
+def imitation_reward(logit: Tensor, form: str) -> Tensor:
+    """The reward of a logit; every form increases with it."""
+    if form == "softplus":
+        return softplus(logit)
+    return logit if form == "logit" else -softplus(-logit)
+
+
+class AdversarialReward:
+    """The terms `gail` and `vail`."""
+
+    def __init__(self, net: Discriminator, config: DiscriminatorConfig, generator: torch.Generator) -> None:
+        self.net, self.config, self.generator = net, config, generator
+        self.optimiser = torch.optim.Adam(net.parameters(), lr=config.learning_rate)
+        self.demos: Tensor | None = None
+
+    def _inputs(self, batch: Encoded) -> Tensor:
+        if self.config.input == "state":
+            return batch.features
+        return torch.cat([batch.features, batch.action], -1)
+
+    def fit(self, demos: Encoded) -> Metrics:
+        """Keep the demonstrations to compare with."""
+        self.demos = self._inputs(demos)
+        return {}
+
+    def update(self, rollout: Encoded) -> Metrics:
+        """Some passes over the demonstrations, each batch beside as many states of the policy."""
+        if self.demos is None:
+            raise RuntimeError("the discriminator was never given demonstrations")
+        policy = self._inputs(rollout.flatten())
+        totals: dict[str, Tensor] = {}
+        steps = 0
+        for _ in range(self.config.passes):
+            for index in minibatches(len(self.demos), self.config.batch_size, self.generator, policy.device):
+                drawn = torch.randint(len(policy), (len(index),), generator=self.generator).to(policy.device)
+                for name, value in self._learn(self.demos[index], policy[drawn]).items():
+                    totals[name] = totals.get(name, torch.zeros_like(value)) + value
+                steps += 1
+        return {f"disc/{name}": float(total / steps) for name, total in totals.items()}
+
+    def _learn(self, demos: Tensor, policy: Tensor) -> dict[str, Tensor]:
+        loss, statistics = self.loss(demos, policy)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimiser.step()
+        return statistics | {"loss": loss.detach()}
+
+    def loss(self, demos: Tensor, policy: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """The objective on one batch each of demonstration and policy inputs."""
+        expert, learner = self.net(demos), self.net(policy)
+        loss = softplus(-self._code(expert)).mean() + softplus(self._code(learner)).mean()
+        statistics = {
+            "disc_acc": ((expert.logit > 0).float().mean() + (learner.logit <= 0).float().mean()).detach() / 2,
+            "expert_logit": expert.logit.detach().mean(),
+            "policy_logit": learner.logit.detach().mean(),
+        }
+        if expert.log_std is not None:
+            kl = 0.5 * bottleneck_kl(expert).mean() + 0.5 * bottleneck_kl(learner).mean()
+            loss = loss + self.config.bottleneck_weight * (kl - self.config.information_limit)
+            statistics["bottleneck_kl"] = kl.detach()
+        if self.config.gradient_penalty:
+            loss = loss + self.config.gradient_penalty * self._gradient_penalty(demos, policy)
+        return loss, statistics
+
+    def _code(self, judgement: Judgement) -> Tensor:
+        if judgement.log_std is None:
+            return judgement.logit
+        noise = torch.randn(judgement.logit.shape, generator=self.generator).to(judgement.logit)
+        return judgement.logit + judgement.log_std.exp() * noise
+
+    def _gradient_penalty(self, demos: Tensor, policy: Tensor) -> Tensor:
+        mix = torch.rand((len(demos), 1), generator=self.generator).to(demos)
+        between = (mix * demos + (1 - mix) * policy).requires_grad_(True)
+        (gradient,) = torch.autograd.grad(self.net(between).logit.sum(), between, create_graph=True)
+        return (gradient.norm(2, dim=-1) - 1.0).square().mean()
+
+    @torch.no_grad()
+    def reward(self, batch: Encoded) -> Tensor:
+        """The reward of the mean code: no sampling."""
+        judgement: Judgement = self.net(self._inputs(batch))
+        return imitation_reward(judgement.logit, self.config.reward_form)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Network, optimiser, demonstrations' place in line, randomness."""
+        return {
+            "net": self.net.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "generator": self.generator.get_state(),
+            "demos": self.demos,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.net.load_state_dict(state["net"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.generator.set_state(state["generator"])
+        device = next(self.net.parameters()).device
+        self.demos = None if state["demos"] is None else state["demos"].to(device)

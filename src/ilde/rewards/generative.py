@@ -1,0 +1,122 @@
+"""GIRIL: curiosity beyond the demonstrations, as the error of a generative model of them.
+
+A conditional VAE learns s' from (z, s), where z encodes the action between s and s'; it is trained on the
+demonstrations before interaction and then frozen. The reward is its error when it is given the action really taken:
+small where the policy moves as the demonstrator did, large beyond. Where an episode terminated the reward is 0, for
+otherwise dying would be the most surprising thing to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, mse_loss
+
+from ilde.data import Metrics
+from ilde.nets.layers import linear, mlp, xavier
+from ilde.rewards.base import Encoded, minibatches
+
+
+@dataclass(frozen=True)
+class GenerativeConfig:
+    """The VAE of the term `giril` and how it is fitted."""
+
+    learning_rate: float = 3e-4
+    batch_size: int = 32
+    epochs: int = 1000
+    subsample: int = 4
+    """Every how many-th transition is used, from a random offset; all where fewer than a batch would be left."""
+    action_weight: float = 100.0
+    """alpha of the paper: weight of recognising the action from (s, s')."""
+    latent_weight: float = 1.0
+    """Weight of KL(q(z | s, s') || N(0, I))."""
+
+
+class TransitionVAE(nn.Module):
+    """encode_action: (s, s') -> z; decode_next: (z, s) -> s' (paper, "atari_mlp_arch" and "mujoco_mlp_arch")."""
+
+    def __init__(
+        self, features: int, actions: int, hidden: int, activation: type[nn.Module], generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.encoder = mlp((2 * features, hidden, hidden), activation, xavier, generator)
+        self.mean_head = linear(hidden, actions, xavier, generator)
+        self.log_var_head = linear(hidden, actions, xavier, generator)
+        self.decoder = mlp((actions + features, hidden, hidden), activation, xavier, generator)
+        self.next_head = linear(hidden, features, xavier, generator)
+
+    def encode_action(self, features: Tensor, next_features: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and log-variance of z."""
+        units = self.encoder(torch.cat([features, next_features], -1))
+        return self.mean_head(units), self.log_var_head(units)
+
+    def decode_next(self, action: Tensor, features: Tensor) -> Tensor:
+        """The expected successor's features."""
+        successor: Tensor = self.next_head(self.decoder(torch.cat([action, features], -1)))
+        return successor
+
+
+def latent_kl(mean: Tensor, log_var: Tensor) -> Tensor:
+    """KL(N(mean, exp(log_var)) || N(0, I)), summed over dimensions, in nats."""
+    return 0.5 * (mean.square() + log_var.exp() - 1.0 - log_var).sum(-1)
+
+
+class GenerativeReward:
+    """The term `giril`."""
+
+    def __init__(
+        self, net: TransitionVAE, config: GenerativeConfig, generator: torch.Generator, *, discrete: bool
+    ) -> None:
+        self.net, self.config, self.generator, self.discrete = net, config, generator, discrete
+
+    def fit(self, demos: Encoded) -> Metrics:
+        """Fit the VAE to the demonstrations, then freeze it."""
+        data = self._subsampled(demos)
+        optimiser = torch.optim.Adam(self.net.parameters(), lr=self.config.learning_rate)
+        for _ in range(self.config.epochs):
+            for index in minibatches(len(data), self.config.batch_size, self.generator, data.features.device):
+                optimiser.zero_grad(set_to_none=True)
+                self.loss(data[index]).backward()
+                optimiser.step()
+        self.net.requires_grad_(False)
+        return {"giril/demo_error": float(self.reward(demos).mean()), "giril/fit_transitions": float(len(data))}
+
+    def _subsampled(self, demos: Encoded) -> Encoded:
+        offset = int(torch.randint(self.config.subsample, (1,), generator=self.generator))
+        index = torch.arange(offset, len(demos), self.config.subsample, device=demos.features.device)
+        return demos if len(index) < self.config.batch_size else demos[index]
+
+    def loss(self, batch: Encoded) -> Tensor:
+        """Negative evidence bound per transition plus the action term, averaged over the batch."""
+        mean, log_var = self.net.encode_action(batch.features, batch.next_features)
+        noise = torch.randn(mean.shape, generator=self.generator).to(mean)
+        code = mean + (0.5 * log_var).exp() * noise
+        error = 0.5 * (self.net.decode_next(code, batch.features) - batch.next_features).square().sum(-1)
+        loss = error.mean() + self.config.latent_weight * latent_kl(mean, log_var).mean()
+        return loss + self.config.action_weight * self._action_error(code, mean, batch.action)
+
+    def _action_error(self, code: Tensor, mean: Tensor, action: Tensor) -> Tensor:
+        # Discrete: z holds the action's logits. Continuous: its mean is the action.
+        return cross_entropy(code, action.argmax(-1)) if self.discrete else mse_loss(mean, action)
+
+    @torch.no_grad()
+    def reward(self, batch: Encoded) -> Tensor:
+        """Mean squared error of the predicted successor; 0 where the episode terminated."""
+        predicted = self.net.decode_next(batch.action, batch.features)
+        return (predicted - batch.next_features).square().mean(-1) * ~batch.terminated
+
+    def update(self, rollout: Encoded) -> Metrics:
+        """Frozen: the policy's data never reach the model."""
+        return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The frozen network."""
+        return {"net": self.net.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.net.load_state_dict(state["net"])
+        self.net.requires_grad_(False)

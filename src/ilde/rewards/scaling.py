@@ -1,0 +1,48 @@
+"""Reward scales: a term is divided by the standard deviation of its own discounted return.
+
+The deviation is taken along time in each environment. Left out: subtracting a mean, which would change what an
+episode's length is worth.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ilde.nets.moments import RunningMoments
+
+
+class ReturnScale:
+    """The running spread of a reward's discounted return; `window` samples long, so that early outliers fade."""
+
+    def __init__(self, num_envs: int, discount: float, window: float) -> None:
+        self.discount = discount
+        self.accumulated = np.zeros(num_envs)
+        self.moments = RunningMoments((), window)
+
+    def update(self, reward: Tensor, ended: Tensor) -> None:
+        """Run the filter over a rollout (T, N) and move the spread."""
+        rewards, ends = reward.double().cpu().numpy(), ended.cpu().numpy()
+        returns = np.empty_like(rewards)
+        for t in range(len(rewards)):
+            self.accumulated = self.accumulated * self.discount + rewards[t]
+            returns[t] = self.accumulated
+            self.accumulated = np.where(ends[t], 0.0, self.accumulated)
+        self.moments.update(torch.from_numpy(returns.ravel()))
+
+    @property
+    def divisor(self) -> float:
+        """What the reward is divided by."""
+        return max(float(self.moments.std), 1e-8)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Accumulators and moments."""
+        return {"accumulated": self.accumulated, "moments": self.moments.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.accumulated = np.asarray(state["accumulated"]).copy()
+        self.moments.load_state_dict(state["moments"])

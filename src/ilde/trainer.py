@@ -1,0 +1,98 @@
+"""The loop: collect, let the reward learn, let the policy learn.
+
+Data flow one way. Everything a run depends on is in `state_dict`, so that a run can stop and go on anywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+import torch
+
+from ilde.collector import Collector
+from ilde.config import RunConfig
+from ilde.data import Metrics, Transitions
+from ilde.envs.base import EnvBatch
+from ilde.learners.base import Learner, NoLearning
+from ilde.learners.ppo import PPO
+from ilde.methods import find_method
+from ilde.nets.policy import ActorCritic, UniformPolicy
+from ilde.randomness import torch_generator
+from ilde.rewards.build import build_reward
+
+
+class Trainer:
+    """One run: a reward, a learner and a collector that feeds both."""
+
+    def __init__(self, config: RunConfig, envs: EnvBatch, device: torch.device) -> None:
+        self.config, self.envs, self.device = config, envs, device
+        self.method = find_method(config.method)
+        self.reward = build_reward(
+            config.reward or self.method.reward,
+            config.rewards,
+            envs.obs_space,
+            envs.action_space,
+            num_envs=envs.num_envs,
+            clip_actions=config.clip_actions,
+            seed=config.seed,
+            device=device,
+        )
+        self.learner = self._build_learner()
+        self.collector = Collector(
+            envs, self.learner.policy, config.rollout_steps, torch_generator(config.seed, "acting", device), device
+        )
+        self.env_steps = 0
+        self.updates = 0
+
+    def _build_learner(self) -> Learner:
+        match self.method.learner:
+            case "ppo":
+                generator = torch_generator(self.config.seed, "policy")
+                policy = ActorCritic(self.envs.obs_space, self.envs.action_space, self.config.ppo.hidden, generator).to(
+                    self.device
+                )
+                return PPO(policy, self.config.ppo, torch_generator(self.config.seed, "minibatches"))
+            case "none":
+                return NoLearning(UniformPolicy(self.envs.action_space).to(self.device))
+            case _:
+                assert_never(self.method.learner)
+
+    def fit(self, demos: Transitions | None, background: Transitions) -> Metrics:
+        """Everything that is learned before interaction."""
+        return self.reward.fit(demos, background)
+
+    def iterate(self) -> Metrics:
+        """One iteration of the algorithm."""
+        rollout = self.collector.collect()
+        metrics = self.reward.update(rollout)
+        metrics |= self.learner.update(rollout, self.reward.reward, self.progress)
+        self.env_steps += len(rollout.transitions)
+        self.updates += 1
+        return metrics | self.collector.metrics()
+
+    @property
+    def progress(self) -> float:
+        """The place on the learning-rate schedule, from 0 to 1."""
+        return self.env_steps / (self.config.schedule_steps or self.config.steps)
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has had its steps."""
+        return self.env_steps >= self.config.steps
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next iteration depends on."""
+        return {
+            "reward": self.reward.state_dict(),
+            "learner": self.learner.state_dict(),
+            "collector": self.collector.state_dict(),
+            "env_steps": self.env_steps,
+            "updates": self.updates,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.reward.load_state_dict(state["reward"])
+        self.learner.load_state_dict(state["learner"])
+        self.collector.load_state_dict(state["collector"])
+        self.env_steps, self.updates = state["env_steps"], state["updates"]
