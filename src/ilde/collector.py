@@ -52,6 +52,10 @@ class Collector:
             "truncated": empty(dtype=torch.bool),
         }
 
+    def restart(self) -> None:
+        """Start all episodes anew."""
+        self._obs = self._to_device(self.envs.reset())
+
     def collect(self) -> Rollout:
         """One rollout (steps, num_envs) of on-policy experience."""
         for t in range(self.steps):

@@ -5,6 +5,7 @@ Data flow one way. Everything a run depends on is in `state_dict`, so that a run
 
 from __future__ import annotations
 
+import time
 from typing import Any, assert_never
 
 import torch
@@ -43,6 +44,7 @@ class Trainer:
         )
         self.env_steps = 0
         self.updates = 0
+        self.seconds: Metrics = {}
 
     def _build_learner(self) -> Learner:
         match self.method.learner:
@@ -63,11 +65,20 @@ class Trainer:
 
     def iterate(self) -> Metrics:
         """One iteration of the algorithm."""
+        began = time.perf_counter()
         rollout = self.collector.collect()
+        collected = time.perf_counter()
         metrics = self.reward.update(rollout)
+        rewarded = time.perf_counter()
         metrics |= self.learner.update(rollout, self.reward.reward, self.progress)
+        learned = time.perf_counter()
         self.env_steps += len(rollout.transitions)
         self.updates += 1
+        self.seconds = {
+            "time/collect": collected - began,
+            "time/reward": rewarded - collected,
+            "time/learn": learned - rewarded,
+        }
         return metrics | self.collector.metrics()
 
     @property

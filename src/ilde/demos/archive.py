@@ -30,6 +30,7 @@ LIMIT_BYTES = 8 * 2**30
 
 CHUNK_BYTES = 2**20
 MAX_ENTRIES = 32
+MAX_HEADER_BYTES = 16 * 2**20
 MAX_ARRAY_HEADER = 512
 HEADER = "header"
 NOT_OURS = "not a demonstration file; `ilde demos import` reads other formats"
@@ -41,10 +42,11 @@ Layout: TypeAlias = tuple[tuple[int, ...], np.dtype[Any]]
 _LENGTH_FIELD = struct.Struct("<HHQ")
 _LENGTH_FIELD_ID = 0x4C49
 _LENGTH_FIELD_AT = 30 + len(f"{HEADER}.npy")
-_PICKLE_START = re.compile(rb"\x80[\x01-\x0f]|[(\]})][dlt]?[pq]|c[a-z_]+\n", re.DOTALL)
+_BINARY_PICKLE = re.compile(rb"\x80[\x02-\x0f]")
+_TEXT_PICKLE = re.compile(rb"[(\]})][dlt]?[pq]|c[\w.]+\n\w+\n")
 
 
-class Malformed(ValueError):
+class FormatError(ValueError):
     """A file breaks a rule of the format; the loader turns it into one line with the file's name."""
 
 
@@ -67,13 +69,13 @@ def write(path: Path, header: bytes, arrays: Mapping[str, Array]) -> None:
 
 
 def read(path: Path, limit_bytes: int = LIMIT_BYTES) -> tuple[bytes, dict[str, Array]]:
-    """The header and the arrays of a file; raises `Malformed` for everything that is not such a file."""
+    """The header and the arrays of a file; raises `FormatError` for everything that is not such a file."""
     if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for ever
-        raise Malformed("not a regular file")
+        raise FormatError("not a regular file")
     with _CappedFile(path) as file:
         _refuse_foreign(file)
         if not zipfile.is_zipfile(file):
-            raise Malformed("truncated: the end of the zip archive is missing")
+            raise FormatError("truncated: the end of the zip archive is missing")
         with zipfile.ZipFile(file) as archive:
             entries = _entries(archive)
             layouts = {name: _layout(archive, info) for name, info in entries.items()}
@@ -81,7 +83,9 @@ def read(path: Path, limit_bytes: int = LIMIT_BYTES) -> tuple[bytes, dict[str, A
                 sum(max(entries[name].file_size, _num_bytes(layout)) for name, layout in layouts.items()), limit_bytes
             )
             if HEADER not in entries:
-                raise Malformed(NOT_OURS)
+                raise FormatError(NOT_OURS)
+            if _num_bytes(layouts[HEADER]) > MAX_HEADER_BYTES:
+                raise FormatError("header is too long")
             arrays = {name: _array(archive, info, layouts[name]) for name, info in entries.items()}
     return arrays.pop(HEADER).tobytes(), arrays
 
@@ -89,7 +93,7 @@ def read(path: Path, limit_bytes: int = LIMIT_BYTES) -> tuple[bytes, dict[str, A
 def check_expansion(num_bytes: int, limit_bytes: int = LIMIT_BYTES) -> None:
     """Refuse what would not fit, before it is allocated."""
     if num_bytes > limit_bytes:
-        raise Malformed(f"expands to {_binary_size(num_bytes)} (limit {_binary_size(limit_bytes)})")
+        raise FormatError(f"expands to {_binary_size(num_bytes)} (limit {_binary_size(limit_bytes)})")
 
 
 class _CappedFile(io.FileIO):
@@ -98,7 +102,7 @@ class _CappedFile(io.FileIO):
     def read(self, size: int | None = -1, /) -> bytes:
         wanted = 2 * CHUNK_BYTES + 1 if size is None or size < 0 else size
         if wanted > 2 * CHUNK_BYTES + 1:
-            raise Malformed("damaged: the zip directory is too large")
+            raise FormatError("damaged: the zip directory is too large")
         return super().read(wanted) or b""
 
 
@@ -118,18 +122,23 @@ def _write_zip(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
 
 def _refuse_foreign(file: _CappedFile) -> None:
     start = file.read(_LENGTH_FIELD_AT + _LENGTH_FIELD.size)
-    length = file.seek(0, os.SEEK_END)
     if not start:
-        raise Malformed("empty file")
-    if _PICKLE_START.match(start) or (start.startswith(npy.MAGIC_PREFIX) and _holds_objects(file)):
-        raise Malformed(PICKLE)
+        raise FormatError("empty file")
+    length = file.seek(-1, os.SEEK_END) + 1
+    if _is_pickle(start, last=file.read(1)) or (start.startswith(npy.MAGIC_PREFIX) and _holds_objects(file)):
+        raise FormatError(PICKLE)
     if not start.startswith(b"PK\x03\x04"):
-        raise Malformed(NOT_OURS)
+        raise FormatError(NOT_OURS)
     if start[30:_LENGTH_FIELD_AT] == f"{HEADER}.npy".encode() and len(start) == _LENGTH_FIELD_AT + _LENGTH_FIELD.size:
         field, _, written = _LENGTH_FIELD.unpack_from(start, _LENGTH_FIELD_AT)
         if field == _LENGTH_FIELD_ID and length < written:
-            raise Malformed(f"truncated: {length:,} of {written:,} bytes")
+            raise FormatError(f"truncated: {length:,} of {written:,} bytes")
     file.seek(0)
+
+
+def _is_pickle(start: bytes, last: bytes) -> bool:
+    """Whether a file looks like a pickle: protocols 2 and later say so, earlier ones end with the stop sign."""
+    return bool(_BINARY_PICKLE.match(start)) or (last == b"." and bool(_TEXT_PICKLE.match(start)))
 
 
 def _holds_objects(file: _CappedFile) -> bool:
@@ -140,15 +149,15 @@ def _holds_objects(file: _CappedFile) -> bool:
 def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     infos = archive.infolist()
     if any(info.filename.endswith((".pkl", ".pickle")) for info in infos):
-        raise Malformed(PICKLE)
+        raise FormatError(PICKLE)
     if len(infos) > MAX_ENTRIES or not all(info.filename.endswith(".npy") for info in infos):
-        raise Malformed(NOT_OURS)
+        raise FormatError(NOT_OURS)
     entries = {info.filename.removesuffix(".npy"): info for info in infos}
     if len(entries) < len(infos):
-        raise Malformed("damaged: two entries share a name")
+        raise FormatError("damaged: two entries share a name")
     for name, info in entries.items():
         if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise Malformed(f"damaged: {_quoted(name)} is encrypted or compressed in an unknown way")
+            raise FormatError(f"damaged: {_quoted(name)} is encrypted or compressed in an unknown way")
     return entries
 
 
@@ -156,7 +165,7 @@ def _layout(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Layout:
     with _opened(archive, info) as stream:
         layout = _read_layout(stream, info.filename)
     if layout[1].hasobject:
-        raise Malformed(PICKLE)
+        raise FormatError(PICKLE)
     return layout
 
 
@@ -164,23 +173,23 @@ def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
     try:
         return archive.open(info)
     except (zipfile.BadZipFile, struct.error, NotImplementedError, RuntimeError) as error:
-        raise Malformed(f"damaged: {_quoted(info.filename)} cannot be opened") from error
+        raise FormatError(f"damaged: {_quoted(info.filename)} cannot be opened") from error
 
 
 def _read_layout(stream: IO[bytes], name: str) -> Layout:
     try:
         # Version 1.0 alone: later ones declare their header's length in 32 bits and read it before looking at it.
         if npy.read_magic(stream) != (1, 0):
-            raise Malformed(f"damaged: {_quoted(name)} is not in version 1.0 of the array format")
+            raise FormatError(f"damaged: {_quoted(name)} is not in version 1.0 of the array format")
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             shape, fortran_order, dtype = npy.read_array_header_1_0(stream, max_header_size=MAX_ARRAY_HEADER)
-    except Malformed:
+    except FormatError:
         raise
     except Exception as error:
-        raise Malformed(f"damaged: {_quoted(name)} has no valid array header") from error
+        raise FormatError(f"damaged: {_quoted(name)} has no valid array header") from error
     if fortran_order or any(size < 0 for size in shape):
-        raise Malformed(f"damaged: {_quoted(name)} is not a plain C-ordered array")
+        raise FormatError(f"damaged: {_quoted(name)} is not a plain C-ordered array")
     return shape, dtype
 
 
@@ -191,10 +200,11 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, layout: Layout) -> A
         try:
             payload = _payload(stream, _num_bytes(layout))
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise Malformed(f"damaged: {_quoted(info.filename)} cannot be decompressed") from error
+            raise FormatError(f"damaged: {_quoted(info.filename)} cannot be decompressed") from error
+    array: Array = np.frombuffer(payload, dtype)
     if dtype == np.bool_:
-        return (np.frombuffer(payload, np.uint8) != 0).reshape(shape)  # a stray byte must not become a third truth
-    return np.frombuffer(payload, dtype).reshape(shape)
+        array = array.view(np.uint8) != 0  # a stray byte must not become a third truth
+    return array.reshape(shape)
 
 
 def _payload(stream: IO[bytes], num_bytes: int) -> bytearray:
@@ -203,10 +213,10 @@ def _payload(stream: IO[bytes], num_bytes: int) -> bytearray:
     while len(payload) < num_bytes:
         chunk = stream.read(min(CHUNK_BYTES, num_bytes - len(payload)))
         if not chunk:
-            raise Malformed(f"truncated: an array has {len(payload):,} of {num_bytes:,} bytes")
+            raise FormatError(f"truncated: an array has {len(payload):,} of {num_bytes:,} bytes")
         payload += chunk
     if stream.read(1):  # reading to the end also makes `zipfile` compare the checksum
-        raise Malformed("damaged: an array is longer than its header says")
+        raise FormatError("damaged: an array is longer than its header says")
     return payload
 
 

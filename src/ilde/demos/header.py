@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
-from ilde.demos.archive import Malformed
+from ilde.demos.archive import FormatError
 
 FORMAT_VERSION = 1
 MAX_TEXT = 4096
@@ -60,19 +60,19 @@ class Header:
 
     @staticmethod
     def from_json(document: bytes) -> Header:
-        """The header of a file; raises `Malformed` naming the first field that is missing, unknown or of a wrong type."""
+        """The header of a file; raises `FormatError` naming the first field that is missing, unknown or wrong."""
         fields = _json_object(document)
         version = fields.get("format_version")
         if type(version) is int and version > FORMAT_VERSION:
-            raise Malformed(f"format version {version}; this ilde reads {FORMAT_VERSION}: upgrade ilde")
+            raise FormatError(f"format version {version}; this ilde reads {FORMAT_VERSION}: upgrade ilde")
         for name in sorted(_RULES.keys() | fields.keys()):
             if name not in _RULES:
-                raise Malformed(f"header: unknown field {name[:40]!r}")
+                raise FormatError(f"header: unknown field {name[:40]!r}")
             if name not in fields:
-                raise Malformed(f"header: {name} is missing")
+                raise FormatError(f"header: {name} is missing")
             expected, holds = _RULES[name]
             if not holds(fields[name]):
-                raise Malformed(f"header: {name} must be {expected}")
+                raise FormatError(f"header: {name} must be {expected}")
         for name in ("seeds", "returns", "lives"):
             fields[name] = tuple(fields[name])
         if fields["demonstrator"] is not None:
@@ -87,9 +87,9 @@ def _json_object(document: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(document.decode(), parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise Malformed("header is not JSON") from error
+        raise FormatError("header is not JSON") from error
     if not isinstance(fields, dict):
-        raise Malformed("header is not a JSON object")
+        raise FormatError("header is not a JSON object")
     return fields
 
 

@@ -50,7 +50,7 @@ def _native_env(game: str, num_envs: int, num_threads: int | None) -> Any:
 class AtariBatch:
     """N copies of one Atari game; a training episode ends at a lost life, a `Score` comes only with a whole game.
 
-    Where a life was lost the game plays on: `Step.next_obs` is then simply `Step.obs`. The two may share memory.
+    Where a life was lost the game plays on: `Step.next_obs` is then simply `Step.obs`.
 
     Args:
         game_or_env_id: `beam_rider`, `BeamRider` and `ALE/BeamRider-v5` all name the game only.
@@ -78,7 +78,8 @@ class AtariBatch:
         self._seed = seed
         self._reseed_after = reseed_after
         self._seedings = np.zeros(num_envs, dtype=np.int64)
-        self._obs: Array | None = None
+        self._obs: Array = np.zeros((num_envs, *self.obs_space.shape), dtype=np.uint8)
+        self._started = False
         self._lives = np.zeros(num_envs, dtype=np.int32)
         self._log = ActionLog(num_envs, (), np.uint8)
         self._tally = EpisodeTally(num_envs)
@@ -94,7 +95,7 @@ class AtariBatch:
 
     def step(self, action: Array) -> Step:
         """Take one action (N,) in each game; a finished game starts again within the same step."""
-        if self._obs is None:
+        if not self._started:
             raise RuntimeError(f"{self.env_id}: call reset() or restore() before step()")
         # An action out of range would hang the simulator's threads for ever.
         action = checked_action(action, self.action_space, self.num_envs, clip=False)
@@ -121,8 +122,6 @@ class AtariBatch:
 
     def state(self) -> State:
         """The actions since each copy's last seeding, the sums of the open games, and the frames they have led to."""
-        if self._obs is None:
-            raise RuntimeError(f"{self.env_id}: call reset() or restore() before state()")
         return {
             "seed": self._seed,
             "seedings": self._seedings.copy(),
@@ -144,7 +143,7 @@ class AtariBatch:
             _logger.warning("%s; open games are dropped, new ones start", reason)
             self.resume_mode = "fresh-episodes"
             return self._start_from(self._seedings + 1)
-        return self._obs_to_act_on()
+        return self._obs
 
     def close(self) -> None:
         """Free the simulator."""
@@ -155,16 +154,14 @@ class AtariBatch:
         self._log.clear(np.ones(self.num_envs, dtype=bool))
         self._tally.clear()
         self._obs, self._lives = self._seeded_reset(np.ones(self.num_envs, dtype=bool))
-        return self._obs_to_act_on()
-    def _obs_to_act_on(self) -> Array:
-        assert self._obs is not None
-        return self._obs.copy()
+        return self._obs
 
     def _seeded_reset(self, envs: Array) -> tuple[Array, Array]:
         """Seed some copies (a mask) and start their next game; returns all observations and all lives."""
         seeds = [episode_seed(self._seed, int(env), int(self._seedings[env])) for env in np.flatnonzero(envs)]
         options = None if envs.all() else {"reset_mask": envs}
         obs, info = self._native.reset(seed=np.array(seeds, dtype=np.int64), options=options)
+        self._started = True
         return obs, info["lives"]
 
     def _reseed(self, due: Array, obs: Array, lives: Array) -> tuple[Array, Array]:
@@ -176,7 +173,7 @@ class AtariBatch:
 
     def _replay(self, saved_obs: Array, saved_lives: Array) -> None:
         """Play all logs so that they end together; each copy is seeded right before its own log begins."""
-        table = self._log.aligned().astype(np.int64)
+        table = self._log.aligned()
         begins = len(table) - self._log.lengths
         obs, lives = self._seeded_reset(np.ones(self.num_envs, dtype=bool))
         for time in range(len(table) + 1):
@@ -184,7 +181,8 @@ class AtariBatch:
             if time > 0 and joining.any():
                 obs, lives = self._seeded_reset(joining)
             if time < len(table):
-                obs, _, _, _, info = self._native.step(table[time])
+                action = checked_action(table[time], self.action_space, self.num_envs, clip=False)
+                obs, _, _, _, info = self._native.step(action)
                 lives = info["lives"]
         if not (same_bits(obs, saved_obs) and np.array_equal(lives, saved_lives)):
             raise NotReproducible(f"{self.env_id}: replaying the open games led to other frames")

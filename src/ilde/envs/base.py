@@ -32,7 +32,12 @@ class Score:
 
 @dataclass(frozen=True)
 class Step:
-    """The outcome of one action in each of N environments."""
+    """The outcome of one action in each of N environments.
+
+    The arrays are the caller's to keep but not to write into: `obs` and `next_obs` may share memory. `truncated` is a
+    time limit only, never set together with `terminated`. In Atari a lost life is `terminated` too; only the end of the
+    whole game comes with a `Score`.
+    """
 
     obs: Array
     next_obs: Array

@@ -15,7 +15,7 @@ import numpy as np
 
 from ilde.envs.base import Array, State, Step, episode_seed
 from ilde.envs.replay import ActionLog, NotReproducible, same_bits
-from ilde.envs.spaces import checked_action, policy_action_space, policy_obs_space
+from ilde.envs.spaces import checked_action, policy_action_space, policy_obs, policy_obs_space, require_finite
 from ilde.envs.tally import EpisodeTally
 
 _logger = logging.getLogger(__name__)
@@ -25,7 +25,8 @@ class GymBatch:
     """N copies of one Gymnasium environment; observations come out in float32, images in uint8.
 
     Args:
-        env_id: the name errors, demonstrations and run directories give this environment.
+        env_id: the name errors, demonstrations and run directories give this environment; None takes the id, or else
+            the class name, of what `make_one` builds.
         make_one: builds one copy.
         num_envs: how many copies.
         seed: of the run; episode k of copy i is reset with `episode_seed(seed, i, k)`.
@@ -34,19 +35,19 @@ class GymBatch:
 
     def __init__(
         self,
-        env_id: str,
+        env_id: str | None,
         make_one: Callable[[], gym.Env[Any, Any]],
         num_envs: int,
         seed: int,
         *,
         clip_actions: bool = False,
     ) -> None:
-        self.env_id = env_id
+        first = make_one()
+        self.env_id = env_id or (first.spec.id if first.spec else type(first.unwrapped).__name__)
         self.num_envs = num_envs
         self.resume_mode = "exact"
-        first = make_one()
-        self.obs_space = policy_obs_space(first.observation_space, env_id)
-        self.action_space = policy_action_space(first.action_space, env_id)
+        self.obs_space = policy_obs_space(first.observation_space, self.env_id)
+        self.action_space = policy_action_space(first.action_space, self.env_id)
         self._envs = [first, *(make_one() for _ in range(num_envs - 1))]
         self._seed = seed
         self._clip_actions = clip_actions
@@ -66,7 +67,7 @@ class GymBatch:
         self._log.append(action)
         reward, terminated, truncated = self._act(action)
         self._tally.add(reward)
-        self._require_finite(reward, "reward")
+        require_finite(reward, "reward", self.env_id, self._tally.lengths)
         next_obs = self._outgoing_obs()
         ended = terminated | truncated
         scores = self._tally.finish(ended)
@@ -137,16 +138,4 @@ class GymBatch:
             raise NotReproducible(f"{self.env_id}: the replay of environment {env} led to another observation")
 
     def _outgoing_obs(self) -> Array:
-        """A fresh copy of the current observations as the policy sees them."""
-        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is reported as such
-            obs = self._native_obs.astype(self.obs_space.dtype)
-        if obs.dtype.kind == "f":
-            self._require_finite(obs, "observation")
-        return obs
-
-    def _require_finite(self, values: Array, name: str) -> None:
-        finite = np.isfinite(values)
-        if not finite.all():
-            env = int((~finite).reshape(self.num_envs, -1).any(axis=1).argmax())
-            step = int(self._tally.lengths[env])
-            raise FloatingPointError(f"{self.env_id}: environment {env} gave a non-finite {name} at step {step}")
+        return policy_obs(self._native_obs, self.obs_space, self.env_id, self._tally.lengths)

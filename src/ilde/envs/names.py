@@ -107,7 +107,9 @@ def _atari_ids() -> dict[str, str]:
     """Squeezed name -> canonical id of every playable game; empty without ale-py."""
     if not installed("ale_py"):
         return {}
-    return {_squeezed(game): f"{_ATARI_PREFIX}{game.title().replace('_', '')}{_ATARI_SUFFIX}" for game in _atari_games()}
+    return {
+        _squeezed(game): f"{_ATARI_PREFIX}{game.title().replace('_', '')}{_ATARI_SUFFIX}" for game in _atari_games()
+    }
 
 
 def _did_you_mean(name: str) -> str:

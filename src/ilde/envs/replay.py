@@ -49,7 +49,7 @@ class ActionLog:
         return self._actions[: self.lengths[env], env]
 
     def aligned(self) -> Array:
-        """All logs as one (longest, num_envs, ...) table in which they end together; zeros where a log has not begun."""
+        """All logs as one (longest, num_envs, ...) table in which they end together, zeros before a log begins."""
         longest = int(self.lengths.max())
         table = np.zeros_like(self._actions, shape=(longest, *self._actions.shape[1:]))
         for env, length in enumerate(self.lengths):
@@ -59,7 +59,7 @@ class ActionLog:
     def state(self) -> State:
         """All logs end to end, and where each one stops."""
         return {
-            "actions": np.concatenate([self.of(env) for env in self._columns]),
+            "actions": np.concatenate([self.of(env) for env in range(len(self.lengths))]),
             "lengths": self.lengths.copy(),
         }
 

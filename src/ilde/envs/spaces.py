@@ -1,4 +1,4 @@
-"""Which observation and action spaces a policy can be built for, and the gate every action passes.
+"""Which spaces a policy can be built for, and the gates every observation and action passes.
 
 A vector or a channel-first image in, one choice or a vector of numbers out; everything else is refused in one line,
 before any work. Structured spaces are left to Gymnasium's own wrappers.
@@ -58,6 +58,29 @@ def policy_action_space(space: gym.Space[Any], env_id: str) -> ActionSpace:
     raise UserError(f"{env_id}: actions are {_describe(space)}; need Discrete or a real-valued Box vector")
 
 
+def policy_obs(native: Any, space: gym.spaces.Box, env_id: str, steps: Array) -> Array:
+    """A fresh copy of a simulator's observations (N, ...) in the policy's precision, checked to be finite.
+
+    Args:
+        native: what the simulator gave.
+        space: made by `policy_obs_space`.
+        env_id: for the error.
+        steps: (N,) how far each episode has come, for the error.
+    """
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is reported as such
+        obs = np.array(native, dtype=space.dtype)
+    require_finite(obs, "observation", env_id, steps)
+    return obs
+
+
+def require_finite(values: Array, name: str, env_id: str, steps: Array) -> None:
+    """Raise `FloatingPointError`, naming environment and step, where a batch (N, ...) holds NaN or infinity."""
+    finite = np.isfinite(values)
+    if not finite.all():
+        env = int((~finite).reshape(len(steps), -1).any(axis=1).argmax())
+        raise FloatingPointError(f"{env_id}: environment {env} gave a non-finite {name} at step {steps[env]}")
+
+
 def checked_action(action: Array, space: ActionSpace, num_envs: int, clip: bool) -> Array:
     """A fresh, contiguous copy of a batch of actions in the space's own type; wrong ones raise before the simulator.
 
@@ -68,8 +91,9 @@ def checked_action(action: Array, space: ActionSpace, num_envs: int, clip: bool)
         clip: move Box actions into the space's bounds; otherwise they pass as given.
     """
     action = np.asarray(action)
-    if action.shape != (num_envs, *space.shape):
-        raise ValueError(f"actions have shape {action.shape}; expected {(num_envs, *space.shape)}")
+    expected = (num_envs, *(space.shape or ()))
+    if action.shape != expected:
+        raise ValueError(f"actions have shape {action.shape}; expected {expected}")
     if isinstance(space, gym.spaces.Discrete):
         return _checked_choice(action, int(space.n))
     given = np.array(action, dtype=space.dtype, order="C")

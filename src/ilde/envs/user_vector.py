@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
@@ -10,17 +10,26 @@ from gymnasium.vector import AutoresetMode
 
 from ilde.data import UserError
 from ilde.envs.base import Array, State, Step, episode_seed
-from ilde.envs.spaces import checked_action, policy_action_space, policy_obs_space
+from ilde.envs.spaces import checked_action, policy_action_space, policy_obs, policy_obs_space, require_finite
 from ilde.envs.tally import EpisodeTally
 
+VectorEnv: TypeAlias = gym.vector.VectorEnv[Any, Any, Any]
 
-def _autoreset_mode(env: gym.vector.VectorEnv[Any, Any, Any], env_id: str) -> AutoresetMode:
+
+def _name(env: VectorEnv) -> str:
+    """The id of the copied environment where it is known: Gymnasium's own vector classes carry none themselves."""
+    copies = getattr(env.unwrapped, "envs", ())
+    spec = env.spec or (copies[0].spec if copies else None)
+    return spec.id if spec else type(env.unwrapped).__name__
+
+
+def _autoreset_mode(env: VectorEnv, env_id: str) -> AutoresetMode:
     declared = env.metadata.get("autoreset_mode")
-    mode = AutoresetMode(declared) if declared is not None else None
-    if mode in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
-        return mode
+    for mode in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
+        if declared in (mode, mode.value):
+            return mode
     raise UserError(
-        f"{env_id}: autoreset mode {mode.name if mode else 'unknown'} hides the end of episodes; "
+        f"{env_id}: autoreset mode {declared} mixes reset steps into the data; "
         "make it with autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP"
     )
 
@@ -36,8 +45,8 @@ class UserVectorBatch:
         clip_actions: move Box actions into the space's bounds before stepping.
     """
 
-    def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any], seed: int, *, clip_actions: bool = False) -> None:
-        self.env_id = env.spec.id if env.spec else type(env.unwrapped).__name__
+    def __init__(self, env: VectorEnv, seed: int, *, clip_actions: bool = False) -> None:
+        self.env_id = _name(env)
         self.num_envs = env.num_envs
         self.resume_mode = "fresh-episodes"
         self.obs_space = policy_obs_space(env.single_observation_space, self.env_id)
@@ -57,20 +66,14 @@ class UserVectorBatch:
     def step(self, action: Array) -> Step:
         """Take one action (N, ...) in each environment; ended episodes start again within the same step."""
         action = checked_action(action, self.action_space, self.num_envs, self._clip_actions)
-        raw_obs, reward, terminated, truncated, info = self._env.step(action)
+        raw_obs, raw_reward, raw_terminated, raw_truncated, info = self._env.step(action)
         # Copies: a vector environment may hand out its own buffers again and again.
-        obs, reward = self._outgoing_obs(raw_obs), np.array(reward, dtype=np.float64)
-        terminated, truncated = np.array(terminated, dtype=bool), np.array(truncated, dtype=bool)
+        reward = np.array(raw_reward, dtype=np.float64)
+        terminated, truncated = np.array(raw_terminated, dtype=bool), np.array(raw_truncated, dtype=bool)
         self._tally.add(reward)
-        next_obs = obs.copy()
+        require_finite(reward, "reward", self.env_id, self._tally.lengths)
         ended = terminated | truncated
-        if ended.any():
-            if self._mode is AutoresetMode.DISABLED:
-                obs = self._outgoing_obs(self._env.reset(options={"reset_mask": ended})[0])
-            else:
-                self._put_final_obs(next_obs, ended, info)
-        self._require_finite(next_obs, "observation")
-        self._require_finite(reward, "reward")
+        obs, next_obs = self._both_obs(raw_obs, ended, info)
         scores = self._tally.finish(ended)
         return Step(obs, next_obs, reward.astype(np.float32), terminated, truncated & ~terminated, scores)
 
@@ -93,19 +96,22 @@ class UserVectorBatch:
         obs, _ = self._env.reset(seed=episode_seed(self._seed, 0, self._restores))
         return self._outgoing_obs(obs)
 
-    def _put_final_obs(self, next_obs: Array, ended: Array, info: dict[str, Any]) -> None:
+    def _both_obs(self, raw_obs: Any, ended: Array, info: dict[str, Any]) -> tuple[Array, Array]:
+        """What the policy acts on next, and the true successors; they differ where an episode ended."""
+        obs = self._outgoing_obs(raw_obs)
+        if not ended.any():
+            return obs, obs.copy()
+        if self._mode is AutoresetMode.DISABLED:
+            first_obs, _ = self._env.reset(options={"reset_mask": ended})
+            return self._outgoing_obs(first_obs), obs
         if "final_obs" not in info:
-            raise UserError(f"{self.env_id}: SAME_STEP autoreset without info['final_obs']; use DISABLED instead")
+            raise UserError(
+                f"{self.env_id}: resets within the step but gives no info['final_obs']; use DISABLED instead"
+            )
+        next_obs = obs.copy()
         for env in np.flatnonzero(ended):
             next_obs[env] = info["final_obs"][env]
+        return obs, self._outgoing_obs(next_obs)
 
     def _outgoing_obs(self, obs: Any) -> Array:
-        with np.errstate(over="ignore"):
-            return np.array(obs, dtype=self.obs_space.dtype)
-
-    def _require_finite(self, values: Array, name: str) -> None:
-        finite = np.isfinite(values)
-        if not finite.all():
-            env = int((~finite).reshape(self.num_envs, -1).any(axis=1).argmax())
-            step = int(self._tally.lengths[env])
-            raise FloatingPointError(f"{self.env_id}: environment {env} gave a non-finite {name} at step {step}")
+        return policy_obs(obs, self.obs_space, self.env_id, self._tally.lengths)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
 
-B = TypeVar("B", bound=NamedTuple)
-StepFunction = Callable[[B], dict[str, Tensor]]
+B = TypeVar("B", bound=tuple[Tensor, ...])
 
 WARM_UP = 3
 """Eager steps before the capture: they allocate optimiser state and gradients, and are real training steps."""
 
 
-class GraphedStep:
+class GraphedStep(Generic[B]):
     """Captures a step after a few eager ones, then replays it; every batch must have the first one's shapes."""
 
     def __init__(self, step: Callable[[B], dict[str, Tensor]]) -> None:

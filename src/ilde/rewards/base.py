@@ -63,12 +63,13 @@ class ActionCode:
         return action.float()
 
 
-def encode(transitions: Transitions, space: FeatureSpace, code: ActionCode) -> Encoded:
-    """Bring transitions into the feature space."""
+def encode(transitions: Transitions, space: FeatureSpace | None, code: ActionCode) -> Encoded:
+    """Bring transitions into the feature space; without a space there are no features to compute."""
+    blind = transitions.env_reward.new_empty((*transitions.batch_shape, 0))
     return Encoded(
-        features=space(transitions.obs),
+        features=blind if space is None else space(transitions.obs),
         action=code(transitions.action),
-        next_features=space(transitions.next_obs),
+        next_features=blind if space is None else space(transitions.next_obs),
         terminated=transitions.terminated,
         env_reward=transitions.env_reward,
     )

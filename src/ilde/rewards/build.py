@@ -15,7 +15,7 @@ from ilde.rewards.base import ActionCode, RewardModel
 from ilde.rewards.compose import RewardMix, ScaleConfig, ScaledTerm
 from ilde.rewards.discriminator import AdversarialReward, Discriminator, DiscriminatorConfig
 from ilde.rewards.entropy import EntropyConfig, StateEntropy
-from ilde.rewards.expression import TermName, parse_expression
+from ilde.rewards.expression import TermName, needs_features, parse_expression
 from ilde.rewards.generative import GenerativeConfig, GenerativeReward, TransitionVAE
 from ilde.rewards.scaling import ReturnScale
 from ilde.rewards.simple import Constant, EnvReward, EnvRewardConfig
@@ -103,8 +103,7 @@ def build_reward(
         wanted = config.scale.terms == "all" or (config.scale.terms == "exploration" and not imitates)
         return scale() if wanted and name != "constant" else None
 
-    terms = {
-        term.name: ScaledTerm(blueprint.build(term.name), term.weight, term_scale(term.name))
-        for term in parse_expression(expression)
-    }
-    return RewardMix(terms, space, blueprint.code, scale() if config.scale.total else None)
+    summands = parse_expression(expression)
+    terms = {term.name: ScaledTerm(blueprint.build(term.name), term.weight, term_scale(term.name)) for term in summands}
+    seen = space if needs_features(summands) else None
+    return RewardMix(terms, seen, blueprint.code, scale() if config.scale.total else None)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ilde.data import Metrics, Rollout, Transitions
 from ilde.nets.features import FeatureSpace
-from ilde.rewards.base import ActionCode, Encoded, RewardModel, encode
+from ilde.rewards.base import ActionCode, RewardModel, encode
 from ilde.rewards.expression import TermName
 from ilde.rewards.scaling import ReturnScale
 
@@ -46,7 +46,7 @@ class RewardMix:
     def __init__(
         self,
         terms: dict[TermName, ScaledTerm],
-        space: FeatureSpace,
+        space: FeatureSpace | None,
         code: ActionCode,
         total_scale: ReturnScale | None,
     ) -> None:
@@ -56,7 +56,8 @@ class RewardMix:
     def fit(self, demos: Transitions | None, background: Transitions) -> Metrics:
         """Set the feature space from a random policy's states and the demonstrations, then let each term learn."""
         observations = [background.obs] if demos is None else [background.obs, demos.obs, demos.next_obs]
-        self.space.fit(*observations)
+        if self.space is not None:
+            self.space.fit(*observations)
         metrics: Metrics = {}
         if demos is not None:
             encoded = encode(demos, self.space, self.code)
@@ -102,7 +103,7 @@ class RewardMix:
     def state_dict(self) -> dict[str, Any]:
         """Feature space, terms and scales."""
         return {
-            "space": self.space.state_dict(),
+            "space": None if self.space is None else self.space.state_dict(),
             "terms": {name: term.model.state_dict() for name, term in self.terms.items()},
             "scales": {name: t.scale.state_dict() for name, t in self.terms.items() if t.scale is not None},
             "total_scale": None if self.total_scale is None else self.total_scale.state_dict(),
@@ -110,7 +111,8 @@ class RewardMix:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state."""
-        self.space.load_state_dict(state["space"])
+        if self.space is not None:
+            self.space.load_state_dict(state["space"])
         for name, term in self.terms.items():
             term.model.load_state_dict(state["terms"][name])
             if term.scale is not None:
@@ -121,6 +123,3 @@ class RewardMix:
 
 def _weighted(raw: Tensor, term: ScaledTerm) -> Tensor:
     return raw * term.weight if term.scale is None else raw * (term.weight / term.scale.divisor)
-
-
-__all__ = ["Encoded", "RewardMix", "ScaleConfig", "ScaledTerm"]

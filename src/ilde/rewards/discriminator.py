@@ -149,7 +149,8 @@ class AdversarialReward:
         mix = torch.rand((len(demos), 1), generator=self.generator).to(demos)
         between = (mix * demos + (1 - mix) * policy).requires_grad_(True)
         (gradient,) = torch.autograd.grad(self.net(between).logit.sum(), between, create_graph=True)
-        return (gradient.norm(2, dim=-1) - 1.0).square().mean()
+        penalty: Tensor = (gradient.norm(2, dim=-1) - 1.0).square().mean()
+        return penalty
 
     @torch.no_grad()
     def reward(self, batch: Encoded) -> Tensor:

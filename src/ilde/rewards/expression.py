@@ -59,3 +59,8 @@ def _parse_weight(weight: str | None, text: str) -> float:
 def needs_demos(terms: tuple[WeightedTerm, ...]) -> bool:
     """Whether any term learns from demonstrations."""
     return any(term.name in ("gail", "vail", "giril") for term in terms)
+
+
+def needs_features(terms: tuple[WeightedTerm, ...]) -> bool:
+    """Whether any term looks at states."""
+    return any(term.name not in ("env", "constant") for term in terms)

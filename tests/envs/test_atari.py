@@ -1,0 +1,152 @@
+"""Atari batches: lives, whole games, and exact restoring by replay."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ilde.envs import atari as atari_module
+from ilde.envs.atari import AtariBatch
+
+FIRE = 1
+
+
+def play(envs: AtariBatch, steps: int, seed: int = 0) -> list[Any]:
+    envs.reset()
+    actions = np.random.default_rng(seed).integers(envs.action_space.n, size=(steps, envs.num_envs))
+    return [envs.step(action) for action in actions]
+
+
+@pytest.fixture(scope="module")
+def breakout_steps() -> list[Any]:
+    envs = AtariBatch("breakout", 3, seed=0)
+    steps = play(envs, 450)
+    envs.close()
+    return steps
+
+
+def test_frames_are_four_stacked_grey_images(breakout_steps: list[Any]) -> None:
+    assert breakout_steps[0].obs.shape == (3, 4, 84, 84)
+    assert breakout_steps[0].obs.dtype == np.uint8
+
+
+def test_a_lost_life_ends_the_training_episode_and_the_game_plays_on(breakout_steps: list[Any]) -> None:
+    lost_lives = 0
+    for step, following in pairwise(breakout_steps):
+        finished = {score.env for score in step.scores}
+        for env in set(np.flatnonzero(step.terminated).tolist()) - finished:
+            lost_lives += 1
+            np.testing.assert_array_equal(step.obs[env], step.next_obs[env])
+            np.testing.assert_array_equal(following.next_obs[env, :3], step.obs[env, 1:])
+    games = sum(len(step.scores) for step in breakout_steps)
+    assert games >= 3
+    assert 4 * games <= lost_lives <= 4 * (games + 3), "a game of Breakout has five lives"
+
+
+def test_the_last_frame_of_a_game_is_its_true_successor(breakout_steps: list[Any]) -> None:
+    ends = [(t, score.env) for t, step in enumerate(breakout_steps) for score in step.scores]
+    assert ends
+    for t, env in ends:
+        step = breakout_steps[t]
+        assert step.terminated[env]
+        np.testing.assert_array_equal(step.next_obs[env, :3], breakout_steps[t - 1].obs[env, 1:])
+        assert not np.array_equal(step.obs[env], step.next_obs[env])
+
+
+def test_a_score_is_the_raw_return_of_a_whole_game(breakout_steps: list[Any]) -> None:
+    since = np.zeros(3)
+    lengths = np.zeros(3, dtype=int)
+    totals = []
+    for step in breakout_steps:
+        since += step.reward
+        lengths += 1
+        for score in step.scores:
+            assert (score.total, score.length) == (since[score.env], lengths[score.env])
+            since[score.env] = lengths[score.env] = 0
+            totals.append(score.total)
+    assert max(totals) > 0
+
+
+def test_rewards_are_not_clipped() -> None:
+    rewards = {float(reward) for step in play(AtariBatch("ALE/Qbert-v5", 2, seed=0), 260) for reward in step.reward}
+    assert rewards == {0.0, 25.0}
+
+
+def test_more_lives_than_before_is_no_death() -> None:
+    envs = AtariBatch("DemonAttack", 2, seed=0)
+    envs.reset()
+    assert envs.lives.tolist() == [1, 1]
+    step = envs.step(np.zeros(2, dtype=int))
+    assert envs.lives.tolist() == [4, 4]
+    assert not step.terminated.any()
+
+
+def test_a_frame_limit_truncates_and_scores_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atari_module, "MAX_FRAMES_PER_GAME", 400)
+    steps = play(AtariBatch("Pong", 1, seed=0), 110)
+    ends = [step for step in steps if step.truncated[0]]
+    assert len(ends) == 1
+    assert not ends[0].terminated[0]
+    assert len(ends[0].scores) == 1
+    assert not np.array_equal(ends[0].obs, ends[0].next_obs)
+
+
+@pytest.mark.parametrize("reseed_after", [100, 8192])
+def test_restoring_is_exact_across_game_overs(reseed_after: int, assert_restores_exactly: Any) -> None:
+    make = partial(AtariBatch, "Breakout", 3, seed=3, reseed_after=reseed_after)
+    steps = assert_restores_exactly(make, before=420, after=250)
+    assert sum(len(step.scores) for step in steps) >= 3
+
+
+def test_copies_are_seeded_anew_at_the_first_game_over_after_the_limit() -> None:
+    envs = AtariBatch("Breakout", 3, seed=3, reseed_after=250)
+    steps = play(envs, 500)
+    ends = [[t + 1 for t, step in enumerate(steps) if any(s.env == env for s in step.scores)] for env in range(3)]
+    seeded = [next(t for t in times if t >= 250) for times in ends]
+    assert any(times[0] < 250 for times in ends)
+    state = envs.state()
+    assert state["seedings"].tolist() == [1, 1, 1]
+    assert state["log"]["lengths"].tolist() == [500 - t for t in seeded]
+
+
+def test_a_replay_that_leads_elsewhere_starts_fresh_games(caplog: Any) -> None:
+    original, restored = (AtariBatch("Breakout", 2, seed=0) for _ in range(2))
+    first = original.reset()
+    for _ in range(20):
+        original.step(np.array([FIRE, FIRE]))
+    state = original.state()
+    state["obs"] = state["obs"] ^ 1
+    obs = restored.restore(state)
+    assert restored.resume_mode == "fresh-episodes"
+    assert not np.array_equal(obs, first)
+    assert restored.state()["log"]["lengths"].tolist() == [0, 0]
+    assert restored.state()["tally"]["lengths"].tolist() == [0, 0]
+    assert "new ones start" in caplog.text
+
+
+@pytest.mark.parametrize("action", [[0, 4], [-1, 0], [0, 255]])
+def test_an_action_out_of_range_raises_instead_of_hanging(action: list[int]) -> None:
+    envs = AtariBatch("Breakout", 2, seed=0)
+    envs.reset()
+    with pytest.raises(ValueError, match=r"is not in Discrete\(4\)"):
+        envs.step(np.array(action))
+    envs.step(np.array([0, 3], dtype=np.uint8))
+
+
+def test_stepping_before_a_reset_raises() -> None:
+    with pytest.raises(RuntimeError, match=r"call reset\(\)"):
+        AtariBatch("Breakout", 1, seed=0).step(np.zeros(1, dtype=int))
+
+
+def test_the_number_of_threads_changes_nothing() -> None:
+    one, two = (play(AtariBatch("Breakout", 3, seed=0, num_threads=threads), 40) for threads in (1, 2))
+    np.testing.assert_array_equal([step.obs for step in one], [step.obs for step in two])
+
+
+def test_creating_a_game_prints_nothing(capfd: Any) -> None:
+    AtariBatch("Breakout", 1, seed=0).reset()
+    assert capfd.readouterr() == ("", "")
