@@ -84,9 +84,9 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def choose_threads(config: RunConfig, images: bool) -> int:
-    """Threads for tensors: small networks lose more to waiting than they gain."""
-    return config.threads or (torch.get_num_threads() if images else 1)
+def choose_threads(config: RunConfig, *, images: bool, device: torch.device) -> int:
+    """Threads for tensors: one beside a GPU, where they would fight the simulator's, and one for small networks."""
+    return config.threads or (torch.get_num_threads() if images and device.type == "cpu" else 1)
 
 
 def random_rollout(envs: EnvBatch, steps: int, seed: int, role: str) -> Transitions:
@@ -247,7 +247,7 @@ def build(
     parse_expression(config.reward or method.reward)
     device = choose_device(config.device)
     envs = make_envs(config.env if env is None else env, config.num_envs, config.seed, clip_actions=config.clip_actions)
-    torch.set_num_threads(choose_threads(config, len(envs.obs_space.shape) == 3))
+    torch.set_num_threads(choose_threads(config, images=len(envs.obs_space.shape) == 3, device=device))
     demos = load_demos(config, method, envs, demos)
     return Trainer(config, envs, device), demos
 

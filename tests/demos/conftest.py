@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 
-from ilde.demos import Demonstrations, Episode, Header
+from ilde.data import UserError
+from ilde.demos import Demonstrations, Episode, Header, load
 from ilde.demos.header import Demonstrator
 
 MakeDemos: TypeAlias = Callable[..., Demonstrations]
@@ -74,3 +76,24 @@ def frame_demos(make_demos: MakeDemos) -> Demonstrations:
         frames = rng.integers(0, 256, (steps + 4, 12, 10), dtype=np.uint8)
         episodes.append(np.stack([frames[step : step + 4] for step in range(steps + 1)]))
     return make_demos(episodes, num_actions=6)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a test puts its file."""
+    return tmp_path / "a.npz"
+
+
+@pytest.fixture(scope="session")
+def refusal() -> Callable[[Path], str]:
+    """Loads a bad file and gives the reason it was refused for, after the path."""
+
+    def load_badly(path: Path) -> str:
+        with pytest.raises(UserError) as error:
+            load(path)
+        message = str(error.value)
+        assert message.startswith(f"{path}: ")
+        assert message.isprintable()
+        return message.removeprefix(f"{path}: ")
+
+    return load_badly

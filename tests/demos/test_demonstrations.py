@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ilde.data import ShapeError, UserError
@@ -78,6 +78,7 @@ def test_an_episode_cut_short_has_not_ended(vector_demos: Demonstrations) -> Non
     assert vector_demos.prefix(1.0).episodes[0].terminated
 
 
+@example(steps=100, percent=29)
 @given(steps=st.integers(1, 1000), percent=st.integers(1, 100))
 def test_a_prefix_of_n_percent_has_n_percent_of_the_steps(steps: int, percent: int) -> None:
     assert len(_episode(steps).prefix(percent / 100)) == min(steps, max(2, steps * percent // 100))

@@ -76,7 +76,7 @@ def read(path: Path, limit_bytes: int = LIMIT_BYTES) -> tuple[bytes, dict[str, A
         _refuse_foreign(file)
         if not zipfile.is_zipfile(file):
             raise FormatError("truncated: the end of the zip archive is missing")
-        with zipfile.ZipFile(file) as archive:
+        with _opened_zip(file) as archive:
             entries = _entries(archive)
             layouts = {name: _layout(archive, info) for name, info in entries.items()}
             check_expansion(
@@ -146,6 +146,15 @@ def _holds_objects(file: _CappedFile) -> bool:
     return _read_layout(file, "array")[1].hasobject
 
 
+def _opened_zip(file: _CappedFile) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(file)
+    except FormatError:
+        raise
+    except Exception as error:  # `zipfile` lets seek, decoding and struct errors through, depending on the damage
+        raise FormatError("damaged: the zip directory cannot be read") from error
+
+
 def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     infos = archive.infolist()
     if any(info.filename.endswith((".pkl", ".pickle")) for info in infos):
@@ -172,7 +181,7 @@ def _layout(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Layout:
 def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
     try:
         return archive.open(info)
-    except (zipfile.BadZipFile, struct.error, NotImplementedError, RuntimeError) as error:
+    except Exception as error:  # as above
         raise FormatError(f"damaged: {_quoted(info.filename)} cannot be opened") from error
 
 

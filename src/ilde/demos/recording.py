@@ -31,7 +31,7 @@ class Provenance:
     created: str
     command: str
     seed: int | None = None
-    """The seed the environments were made with; gives each episode its own."""
+    """The seed the environments were made with."""
     demonstrator: Demonstrator | None = None
 
 
@@ -53,11 +53,12 @@ def record(
     if not 0 <= tremble <= 1:
         raise UserError(f"tremble {tremble}: must be a probability, from 0 to 1")
     player = _Player(envs, act, tremble, generator)
+    # Only the first episode's seed is certain: later ones need not be seeded one by one (Atari does so rarely).
+    first_seed = None if provenance.seed is None else episode_seed(provenance.seed, 0, 0)
     recorded = []
     for number in range(episodes):
         player.finish_game()
-        seed = None if provenance.seed is None else episode_seed(provenance.seed, 0, number)
-        recorded.append(_record_episode(player, until, seed))
+        recorded.append(_record_episode(player, until, seed=first_seed if number == 0 else None))
     kept = tuple(episode for episode, _ in recorded)
     header = Header(
         env_id=envs.env_id,

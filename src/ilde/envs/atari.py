@@ -104,7 +104,7 @@ class AtariBatch:
         self._tally.add(reward)
         over = terminated | truncated
         lives = info["lives"]
-        # Only a decrease is a death: DemonAttack shows 1 life at its first reset and 4 one step later.
+        # Only a decrease is a death: games grant lives, and DemonAttack may show 1 before its 4 are counted.
         lost_life = ~over & (lives < self._lives)
         next_obs = obs
         if over.any():

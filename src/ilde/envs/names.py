@@ -114,7 +114,11 @@ def _atari_ids() -> dict[str, str]:
 
 def _did_you_mean(name: str) -> str:
     known = {entry["name"].lower(): entry["name"] for entry in list_envs()}
-    known |= {entry.removeprefix(_ATARI_PREFIX).lower(): entry for entry in known.values() if is_atari(entry)}
-    close = get_close_matches(name.lower(), known, n=3, cutoff=0.6)
+    known |= {
+        entry.removeprefix(_ATARI_PREFIX).removesuffix(_ATARI_SUFFIX).lower(): entry
+        for entry in known.values()
+        if is_atari(entry)
+    }
+    close = get_close_matches(name.lower(), known, n=3, cutoff=0.7)
     choices = list(dict.fromkeys(known[match] for match in close))
     return f"; did you mean {' or '.join(choices)}?" if choices else ": see `ilde envs` for those there are"

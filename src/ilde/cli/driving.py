@@ -1,0 +1,118 @@
+"""One run from beginning to end, as the command line sees it: display, signals, outcome."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ilde.cli.display import PlainDisplay, RichDisplay, choose_display
+from ilde.cli.printing import print_json, print_table
+from ilde.cli.signals import StopRequest
+from ilde.runs import RunDirectory
+
+if TYPE_CHECKING:
+    from ilde.evaluation import Evaluation
+    from ilde.launch import Listener, Progress, Run
+
+COLUMNS = ("actions", "mean", "95% interval", "episodes", "demonstrator", "ratio")
+
+
+class EvaluationTimer:
+    """Passes on what a run tells, and measures how much of the time goes into evaluation."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._began = self._previous = time.perf_counter()
+        self._evaluating = 0.0
+
+    @property
+    def share(self) -> float:
+        """Part of the time so far spent on evaluation."""
+        return self._evaluating / (time.perf_counter() - self._began)
+
+    def noted(self, message: str) -> None:
+        """Pass on."""
+        self._listener.noted(message)
+
+    def progressed(self, progress: Progress) -> None:
+        """Pass on; an evaluation can begin from here."""
+        self._listener.progressed(progress)
+        self._previous = time.perf_counter()
+
+    def evaluated(self, env_steps: int, evaluation: Evaluation) -> None:
+        """Pass on; an evaluation has lasted since the last event."""
+        self._evaluating += time.perf_counter() - self._previous
+        self._listener.evaluated(env_steps, evaluation)
+        self._previous = time.perf_counter()
+
+
+def make_display(*, as_json: bool) -> PlainDisplay | RichDisplay:
+    """A display that leaves standard output to the JSON document."""
+    return choose_display(sys.stderr if as_json else sys.stdout)
+
+
+def drive(out: Path, begin: Callable[[Listener], Run], display: PlainDisplay | RichDisplay, *, as_json: bool) -> int:
+    """Begin a run and train it to its end or to a signal; returns the exit code."""
+    timer = EvaluationTimer(display)
+    display.noted(f"run {out}")
+    try:
+        run = begin(timer)
+        stop = StopRequest(lambda _: display.noted("stopping after this update; Ctrl-C again ends at once"))
+        complete = _train(run, stop, display)
+    except KeyboardInterrupt:
+        if (out / "config.json").exists():
+            display.noted(_resume_hint(out))
+        raise
+    if not complete:
+        display.noted(f"stopped at {run.trainer.env_steps:,} steps; {_resume_hint(out)}")
+    if complete or as_json:
+        print_outcome(out, timer.share, as_json=as_json)
+    return 0 if complete else stop.exit_code
+
+
+def _train(run: Run, stop: StopRequest, display: PlainDisplay | RichDisplay) -> bool:
+    config = run.trainer.config
+    title = f"{config.method} on {config.env}, seed {config.seed}, {run.trainer.device}"
+    try:
+        with stop, display.training(title, run.demonstrator):
+            return run.train(stop)
+    except Exception as error:
+        run.folder.set_status("failed", run.trainer.env_steps, " ".join(str(error).split()))
+        raise
+    finally:
+        run.folder.close()
+        run.trainer.envs.close()
+
+
+def _resume_hint(out: Path) -> str:
+    return f"go on with: ilde resume {shlex.quote(str(out))}"
+
+
+def outcome(path: Path) -> dict[str, Any]:
+    """How a run ended: its final evaluations, greedy and sampled."""
+    folder = RunDirectory.read(path)
+    config, status = folder.config, folder.status
+    return {
+        "run": str(path),
+        **{name: config.get(name) for name in ("method", "env", "seed")},
+        "state": status.state,
+        "env_steps": status.env_steps,
+        "evaluations": [row for row in folder.evaluations.rows() if row.get("final")],
+    }
+
+
+def print_outcome(path: Path, evaluation_share: float | None = None, *, as_json: bool) -> None:
+    """Print the final evaluations."""
+    document = outcome(path) | {"evaluation_share": evaluation_share}
+    if as_json:
+        print_json(document)
+        return
+    keys = ("mean", "interval", "episodes", "demonstrator", "ratio")
+    rows = [("greedy" if e["greedy"] else "sampled", *(e[key] for key in keys)) for e in document["evaluations"]]
+    print_table(COLUMNS, rows)
+    if evaluation_share is not None:
+        print(f"{evaluation_share:.0%} of the time was spent on evaluation")

@@ -1,0 +1,82 @@
+"""Results on standard output: one JSON document, or a table for people."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+WIDTH = 160
+"""Columns where there is no terminal to ask: a file or a pipe has room."""
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document; numbers that are not finite become null, because JSON has none."""
+    print(json.dumps(_finite(document), indent=2, allow_nan=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> None:
+    """Print rows under their columns; numbers stand right."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    cells = [list(row) for row in rows]
+    for index, column in enumerate(columns):
+        numeric = any(isinstance(row[index], int | float) for row in cells)
+        table.add_column(column, justify="right" if numeric else "left")
+    for row in cells:
+        table.add_row(*(cell_text(cell) for cell in row))
+    print_rich(table)
+
+
+def print_rich(renderable: object) -> None:
+    """Print anything rich can draw."""
+    from rich.console import Console
+
+    Console(width=None if sys.stdout.isatty() else WIDTH, markup=False, highlight=False).print(renderable)
+
+
+def cell_text(value: object) -> str:
+    """A value in few characters: four figures of a number, an interval in brackets, nothing for None."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return number(value)
+        case int():
+            return f"{value:,}"
+        case [float() as low, float() as high]:
+            return f"[{number(low)}, {number(high)}]"
+        case [None, None]:
+            return "-"
+    return str(value)
+
+
+def number(value: float) -> str:
+    """A score or a ratio: four figures, and whole numbers from a thousand on."""
+    if not math.isfinite(value):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def duration(seconds: float) -> str:
+    """A time in its two largest units."""
+    minutes, hours = seconds / 60, seconds / 3600
+    if hours >= 1:
+        return f"{int(hours)} h {int(minutes) % 60} min"
+    return f"{int(minutes)} min {int(seconds) % 60} s" if minutes >= 1 else f"{seconds:.0f} s"
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case list() | tuple():
+            return [_finite(item) for item in value]
+        case dict():
+            return {name: _finite(item) for name, item in value.items()}
+    return value

@@ -1,0 +1,82 @@
+"""`ilde train` and `ilde resume`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ilde.cli.settings import NAMED, compose, default_out, parse_seeds, setting_names
+from ilde.cli.verbs import Verb
+
+
+def _train_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("method", metavar="METHOD", help="a row of `ilde methods`, such as ilde, gail or expert")
+    parser.add_argument("--env", required=True, metavar="ENV", help="one of `ilde envs`; an ALE id names the game only")
+    parser.add_argument("--demos", metavar="DEMOS", help="a bundled name or a file; `:0.1` takes the first 10 percent")
+    parser.add_argument("--reward", metavar="EXPR", help="instead of the method's own: 'vail + 10*giril + entropy'")
+    parser.add_argument("--steps", metavar="N", help="agent steps in all")
+    parser.add_argument("--seed", metavar="S", help="decides every random number (default: 0)")
+    parser.add_argument("--seeds", metavar="SEEDS", help="several runs: 0..3 is 0, 1, 2 and 3; or a list, 0,2,5")
+    parser.add_argument("--device", metavar="NAME", help="where networks live: auto, cpu or cuda (default: auto)")
+    parser.add_argument("--preset", metavar="NAME", help="one of `ilde presets` (default: atari for Atari, else quick)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: runs/ENV-METHOD-SEED)")
+
+
+def run_train(args: argparse.Namespace) -> int:
+    """Begin a run, or one run per seed."""
+    from ilde.cli.driving import drive, make_display
+    from ilde.cli.seeds import train_seeds
+    from ilde.launch import start
+
+    named = [(name, getattr(args, name)) for name in NAMED if getattr(args, name) is not None]
+    settings = [*named, *args.settings]
+    config = compose(args.method, args.env, args.preset, settings)
+    display = make_display(as_json=args.json)
+    if args.preset is None:
+        display.noted(f"preset {config.preset}, chosen for {config.env}; --preset names another")
+    if args.seeds is not None:
+        seeds = parse_seeds(args.seeds)
+        out = args.out or default_out(config.env, config.method)
+        return train_seeds(config, settings, seeds, out, display.noted, as_json=args.json)
+    out = args.out or default_out(config.env, config.method, config.seed)
+    return drive(out, lambda listener: start(config, out, listener), display, as_json=args.json)
+
+
+def _resume_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", type=Path, help="a folder that `ilde train` wrote")
+
+
+def run_resume(args: argparse.Namespace) -> int:
+    """Go on with a run, unless it is finished."""
+    from ilde.cli.driving import drive, make_display, print_outcome
+    from ilde.launch import resume
+    from ilde.runs import RunDirectory
+
+    display = make_display(as_json=args.json)
+    status = RunDirectory.read(args.run).status
+    if status.state == "finished":
+        display.noted(f"{args.run}: finished at {status.env_steps:,} steps; nothing is left to do")
+        print_outcome(args.run, as_json=args.json)
+        return 0
+    return drive(args.run, lambda listener: resume(args.run, listener), display, as_json=args.json)
+
+
+VERBS = (
+    Verb(
+        "train",
+        "train a method on an environment, from demonstrations",
+        "ilde train ilde --env HalfCheetah-v5 --demos halfcheetah-v5/weak-v0:0.1 --ppo.learning-rate 1e-4",
+        run_train,
+        _train_arguments,
+        setting_names,
+        "Any setting can be given by its dotted name; `ilde presets --json` shows them all.\n"
+        "Ctrl-C finishes the update, saves a checkpoint and prints how to go on.",
+    ),
+    Verb(
+        "resume",
+        "go on exactly where a run stopped",
+        "ilde resume runs/mine",
+        run_resume,
+        _resume_arguments,
+    ),
+)

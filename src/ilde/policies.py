@@ -1,0 +1,123 @@
+"""Trained policies, taken out of their run directories: only the newest checkpoint is needed, no demonstrations."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ilde.config import RunConfig, from_dict
+from ilde.data import UserError
+from ilde.envs import make_envs
+from ilde.envs.base import Array
+from ilde.evaluation import Evaluation, evaluate
+from ilde.nets.policy import Decision, Policy, UniformPolicy
+from ilde.randomness import derive_seed, torch_generator
+from ilde.runs import RunDirectory
+from ilde.trainer import Trainer
+
+MAX_ENVS = 32
+"""Environments that play an evaluation's episodes side by side."""
+
+
+@dataclass(frozen=True)
+class LoadedPolicy:
+    """A policy and where it comes from."""
+
+    policy: Policy
+    config: RunConfig
+    env_steps: int
+    """Agent steps it was trained for."""
+    demonstrator: float | None
+    """The demonstrator's return, if its run had one."""
+    action_space: gym.spaces.Discrete | gym.spaces.Box
+
+
+def load_policy(path: Path, device: torch.device | str = "cpu") -> LoadedPolicy:
+    """The policy of a run at its newest readable checkpoint."""
+    folder = RunDirectory.read(path)
+    config = from_dict(RunConfig, folder.config)
+    checkpoint = folder.load_latest()
+    if checkpoint is None:
+        raise UserError(f"{path}: no checkpoint yet; `ilde resume {path}` goes on with the run")
+    # The parts that trained the policy also rebuild it, whatever its learner; one small environment tells the spaces.
+    envs = make_envs(config.env, 1, config.seed, clip_actions=config.clip_actions)
+    try:
+        learner = Trainer(replace(config, rollout_steps=1), envs, torch.device(device)).learner
+    finally:
+        envs.close()
+    learner.load_state_dict(checkpoint.state["learner"])
+    demonstrator = folder.provenance.get("demonstrator")
+    return LoadedPolicy(learner.policy, config, checkpoint.state["env_steps"], demonstrator, envs.action_space)
+
+
+def uniform_policy(env: str) -> LoadedPolicy:
+    """The policy that acts uniformly at random in an environment."""
+    envs = make_envs(env, 1, 0)
+    envs.close()
+    config = RunConfig(method="random", env=envs.env_id)
+    return LoadedPolicy(UniformPolicy(envs.action_space), config, 0, None, envs.action_space)
+
+
+def evaluate_policy(
+    loaded: LoadedPolicy, *, episodes: int, seed: int, greedy: bool, device: torch.device | str = "cpu"
+) -> Evaluation:
+    """True returns of whole episodes; with the run's own seed, the very episodes of its final evaluation."""
+    config = loaded.config
+    env_seed = derive_seed(seed, "evaluation") % 2**31
+    envs = make_envs(config.env, min(episodes, MAX_ENVS), env_seed, clip_actions=config.clip_actions)
+    generator = torch_generator(seed, "evaluation", device)
+    try:
+        return evaluate(envs, loaded.policy, episodes=episodes, generator=generator, greedy=greedy)
+    finally:
+        envs.close()
+
+
+@dataclass(frozen=True)
+class TremblingPolicy:
+    """A policy whose hand trembles: with some probability a uniformly random action replaces the chosen one.
+
+    Of a decision only the action is that of the trembling policy.
+    """
+
+    policy: Policy
+    uniform: UniformPolicy
+    probability: float
+
+    def act(self, obs: Tensor, generator: torch.Generator, *, greedy: bool = False) -> Decision:
+        """Choose, then tremble."""
+        decision = self.policy.act(obs, generator, greedy=greedy)
+        random = self.uniform.act(obs, generator).action
+        trembles = torch.rand(len(obs), generator=generator, device=obs.device) < self.probability
+        trembles = trembles.reshape(-1, *(1 for _ in random.shape[1:]))
+        return decision._replace(action=torch.where(trembles, random, decision.action))
+
+
+def actor(loaded: LoadedPolicy, *, seed: int, greedy: bool) -> Callable[[Array], Array]:
+    """The policy, on CPU, as a function from observations (N, ...) to the actions (N, ...) that are executed."""
+    generator = torch_generator(seed, "recording")
+    space, clips = loaded.action_space, loaded.config.clip_actions
+
+    def act(obs: Array) -> Array:
+        action: Array = loaded.policy.act(torch.from_numpy(obs), generator, greedy=greedy).action.numpy()
+        return np.clip(action, space.low, space.high) if clips and isinstance(space, gym.spaces.Box) else action
+
+    return act
+
+
+def describe(loaded: LoadedPolicy) -> str:
+    """The policy in words, with a hash of its weights: what a recording says of its recorder."""
+    if not isinstance(loaded.policy, nn.Module) or loaded.config.method == "random":
+        return loaded.config.method
+    digest = hashlib.sha256()
+    for name, tensor in loaded.policy.state_dict().items():
+        digest.update(name.encode())
+        digest.update(tensor.cpu().numpy().tobytes())
+    run = f"{loaded.config.method} on {loaded.config.env}, seed {loaded.config.seed}, {loaded.env_steps} steps"
+    return f"{run}, weights sha256 {digest.hexdigest()}"

@@ -1,0 +1,74 @@
+"""Mutated files: each loads unharmed or is refused in one line, quickly."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ilde.data import UserError
+from ilde.demos import Demonstrations, load, save
+
+
+def _mutated(data: bytes, rng: np.random.Generator) -> bytes:
+    """One to three random injuries: bits flipped, pieces cut, copied or overwritten, the end lost."""
+    mutant = bytearray(data)
+    for _ in range(rng.integers(1, 4)):
+        start, stop = sorted(int(place) for place in rng.integers(0, len(mutant) + 1, 2))
+        stop = min(stop, start + int(rng.integers(1, 64)))
+        match rng.integers(0, 6):
+            case 0 | 1 if start < len(mutant):
+                mutant[start] ^= 1 << int(rng.integers(0, 8))
+            case 2:
+                mutant[start:stop] = rng.bytes(stop - start)
+            case 3:
+                del mutant[start:stop]
+            case 4:
+                mutant[start:start] = mutant[stop : stop + 32]
+            case 5 if start > 0:
+                del mutant[start:]
+    return bytes(mutant)
+
+
+def _outcome(path: Path) -> tuple[Demonstrations | None, str]:
+    try:
+        return load(path), ""
+    except UserError as error:
+        return None, str(error)
+
+
+def _fuzz(path: Path, originals: tuple[Demonstrations, ...], mutants: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    files = []
+    for demos in originals:
+        save(demos, path)
+        files.append((path.read_bytes(), demos.content_hash))
+    refused = 0
+    for number in range(mutants):
+        data, content_hash = files[number % len(files)]
+        path.write_bytes(_mutated(data, rng))
+        started = time.monotonic()
+        loaded, message = _outcome(path)
+        assert time.monotonic() - started < 2.0
+        if loaded is None:
+            refused += 1
+            assert message.startswith(f"{path}: ")
+            assert message.isprintable()
+        else:
+            assert loaded.content_hash == content_hash
+    assert refused > mutants // 2
+
+
+def test_mutated_files_load_unharmed_or_are_refused_in_one_line(
+    path: Path, vector_demos: Demonstrations, frame_demos: Demonstrations
+) -> None:
+    _fuzz(path, (vector_demos, frame_demos), mutants=50, seed=0)
+
+
+@pytest.mark.slow
+def test_thousands_of_mutated_files_load_unharmed_or_are_refused_in_one_line(
+    path: Path, vector_demos: Demonstrations, frame_demos: Demonstrations
+) -> None:
+    _fuzz(path, (vector_demos, frame_demos), mutants=2000, seed=1)
