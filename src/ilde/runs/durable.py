@@ -1,0 +1,50 @@
+"""Writes that survive a crash, and the lock that keeps a run to one process."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from ilde.data import UserError
+
+
+def sync(path: Path) -> None:
+    """Force a file's contents, or a folder's entries, to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file so that a reader, or a crash, sees either the old contents or the new."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_bytes(content)
+    sync(temporary)
+    os.replace(temporary, path)
+    sync(path.parent)
+
+
+class FolderLock:
+    """An exclusive `flock` on `folder/lock`; the kernel frees it when its holder dies, however it dies."""
+
+    def __init__(self, folder: Path) -> None:
+        # The file is never unlinked: a waiting process could else lock a name that no longer exists.
+        self._file = (folder / "lock").open("a+", encoding="ascii")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.seek(0)
+            holder = self._file.read().strip() or "unknown"
+            self._file.close()
+            message = f"another process (pid {holder}) is working on this run; wait for it or stop it"
+            raise UserError(f"{folder}: {message}") from None
+        self._file.truncate(0)
+        self._file.write(f"{os.getpid()}\n")
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let another process take the folder."""
+        self._file.close()
