@@ -87,13 +87,13 @@ def reward_mix(expression: str, kind: Kind = "vector", seed: int = 0, config: Re
 
 
 class Corridor(gym.Env[Any, Any]):
-    """A walk on [0, 1] from 0, a twentieth per step, for 30 steps; a step is worth the place it leads to.
+    """A walk on [0, 1] from 0, a tenth per step, for 30 steps; a step is worth the place it leads to.
 
-    Action 0 goes back, 1 stays, 2 goes on; a continuous action is the step in twentieths.
+    Action 0 goes back, 1 stays, 2 goes on; a continuous action is the step in tenths.
     """
 
     observation_space = gym.spaces.Box(0.0, 1.0, (1,), np.float32)
-    step_size, horizon = 0.05, 30
+    step_size, horizon = 0.1, 30
 
     def __init__(self, *, continuous: bool = False) -> None:
         self.continuous = continuous
@@ -136,8 +136,9 @@ def recorded(env: Corridor, actions: list[Any]) -> Demonstrations:
 
 
 def corridor_demos(*, continuous: bool = False) -> Demonstrations:
-    """A fragment: the first ten steps of a walk down the corridor, from 0 to 0.5."""
-    return recorded(Corridor(continuous=continuous), [[1.0] if continuous else 2] * 10)
+    """Down the corridor in ten steps, then waiting at its end: 30 steps."""
+    on, stay = ([1.0], [0.0]) if continuous else (2, 1)
+    return recorded(Corridor(continuous=continuous), [on] * 10 + [stay] * 20)
 
 
 TINY = RunConfig(
@@ -159,10 +160,10 @@ TINY = RunConfig(
 """A run whose iterations take hundredths of a second."""
 
 
-def corridor_trainer(method: str, *, continuous: bool = False, **changes: Any) -> Trainer:
+def corridor_trainer(method: str, *, continuous: bool = False, fragment: float = 1.0, **changes: Any) -> Trainer:
     """A trainer on the corridor that has learned all that comes before interaction."""
     config = replace(TINY, method=method, **changes)
     env: Callable[[], Corridor] = continuous_corridor if continuous else Corridor
-    trainer, demos = build(config, env=env, demos=corridor_demos(continuous=continuous))
+    trainer, demos = build(config, env=env, demos=corridor_demos(continuous=continuous).prefix(fragment))
     fit(trainer, demos)
     return trainer

@@ -72,7 +72,9 @@ def run_show(args: argparse.Namespace) -> int:
     hidden = ("seeds", "returns", "lives", "env_id")
     print_table(("origin", ""), [(k, str(v)) for k, v in asdict(demos.header).items() if k not in hidden])
     print()
-    print_table(("episode", "steps", "return", "ended by", "random actions", "seed"), [e.values() for e in episodes])
+    print_table(
+        ("episode", "steps", "return", "ended by", "random actions", "seed"), [list(e.values()) for e in episodes]
+    )
     if args.picture is not None:
         print(f"\nwrote {args.picture}")
     return 0

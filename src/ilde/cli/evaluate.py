@@ -59,7 +59,7 @@ def open_policy(run: Path, device_name: str) -> tuple[LoadedPolicy, torch.device
     device = choose_device(device_name)
     loaded = load_policy(run, device)
     images = isinstance(loaded.policy, ActorCritic) and loaded.policy.images
-    torch.set_num_threads(choose_threads(loaded.config, images))
+    torch.set_num_threads(choose_threads(loaded.config, images=images, device=device))
     return loaded, device
 
 

@@ -26,7 +26,7 @@ def _walk(cls: type[object], prefix: str) -> list[str]:
     names: list[str] = []
     for field, hint in typing.get_type_hints(cls).items():
         name = prefix + field.replace("_", "-")
-        names += _walk(hint, f"{name}.") if dataclasses.is_dataclass(hint) else [name]
+        names += _walk(hint, f"{name}.") if isinstance(hint, type) and dataclasses.is_dataclass(hint) else [name]
     return names
 
 

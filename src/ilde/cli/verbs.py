@@ -29,6 +29,14 @@ class LineParser(argparse.ArgumentParser):
         """All option names, with their dashes."""
         return set(self._option_string_actions)
 
+    def refuse(self, name: str, settings: Collection[str]) -> NoReturn:
+        """Raise for an option that is neither the parser's own nor a setting."""
+        known = [*settings, *(option[2:] for option in self.options if option.startswith("--"))]
+        # `--learning-rate` is what people try before `--ppo.learning-rate`.
+        leaves = [setting for setting in settings if setting.rpartition(".")[2] == name.replace("_", "-")]
+        hint = did_you_mean(name, known, leaves, mark="--") or f"; see `{self.prog} --help`"
+        raise UsageError(f"unknown option --{name}{hint}")
+
 
 @dataclass(frozen=True)
 class Verb:
@@ -69,7 +77,8 @@ class Verb:
         if settings:
             names = self.settings() if self.settings is not None else ()
             for name, _ in settings:
-                _check_known(name, names, own)
+                if name.replace("_", "-") not in names:
+                    parser.refuse(name, names)
         if any(value is None for _, value in settings):
             parser.error(f"--{next(name for name, value in settings if value is None)} needs a value")
         args = parser.parse_args(rest)
@@ -94,16 +103,6 @@ def split_settings(words: Sequence[str], own: Collection[str]) -> tuple[list[str
             has_value = bool(left) and not left[-1].startswith("--")
             settings.append((option[2:], left.pop() if has_value else None))
     return rest, settings
-
-
-def _check_known(name: str, settings: Collection[str], own: Collection[str]) -> None:
-    name = name.replace("_", "-")
-    if name in settings:
-        return
-    known = [*settings, *(option[2:] for option in own if option.startswith("--"))]
-    # `--learning-rate` is what people try before `--ppo.learning-rate`.
-    leaves = [setting for setting in settings if setting.rpartition(".")[2] == name]
-    raise UsageError(f"unknown option --{name}{did_you_mean(name, known, leaves, mark='--')}")
 
 
 def did_you_mean(name: str, known: Collection[str], first: Sequence[str] = (), mark: str = "") -> str:

@@ -100,9 +100,7 @@ class BodyDrawing:
         """Pixels of points (P, 3)."""
         shifted = (points - self.centre) @ np.stack([self.right, self.up], axis=1) * self.pixels
         width, height = OVERSAMPLING * SIZE[0], OVERSAMPLING * SIZE[1]
-        return [
-            (width / 2 + float(x), height / 2 - float(y)) for x, y in shifted @ np.stack([self.right, self.up], axis=1)
-        ]
+        return [(width / 2 + float(x), height / 2 - float(y)) for x, y in shifted]
 
     def _draw_floor(self, draw: ImageDraw.ImageDraw, level: float) -> None:
         """A chequered strip: the body's speed shows against it."""
