@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import gymnasium as gym
@@ -86,33 +86,93 @@ def reward_mix(expression: str, kind: Kind = "vector", seed: int = 0, config: Re
     )  # fmt: skip
 
 
-class Corridor(gym.Env[Any, Any]):
-    """A walk on [0, 1] from 0, a tenth per step, for 30 steps; a step is worth the place it leads to.
+class Toy(gym.Env[Any, Any]):
+    """An environment whose observation is one short vector and whose actions are few."""
 
-    Action 0 goes back, 1 stays, 2 goes on; a continuous action is the step in tenths.
-    """
-
-    observation_space = gym.spaces.Box(0.0, 1.0, (1,), np.float32)
-    step_size, horizon = 0.1, 30
-
-    def __init__(self, *, continuous: bool = False) -> None:
-        self.continuous = continuous
-        self.action_space: Any = gym.spaces.Box(-1.0, 1.0, (1,)) if continuous else gym.spaces.Discrete(3)
+    observation_space: Any = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+    action_space: Any = gym.spaces.Discrete(2)
+    steps: int
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        self.place, self.steps = 0.0, 0
-        return np.array([self.place], np.float32), {}
+        self.steps = 0
+        self.begin()
+        return self.observe(), {}
+
+    def begin(self) -> None:
+        """Draw what an episode starts with."""
+        self.mark = float(self.np_random.choice([-1.0, 1.0]))
+
+    def observe(self) -> Any:
+        """Nothing to see."""
+        return np.zeros(1, np.float32)
+
+
+class ConstantReward(Toy):
+    """Probe 1, the value: one step, worth 1."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self.observe(), 1.0, True, False, {}
+
+
+class SeenReward(Toy):
+    """Probe 2, the value of an observation: one step, worth the -1 or +1 that is seen."""
+
+    def observe(self) -> Any:
+        return np.array([self.mark], np.float32)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self.observe(), self.mark, True, False, {}
+
+
+class LateReward(Toy):
+    """Probe 3, discounting: two steps, seen as 0 and 1; only the second is worth 1."""
+
+    def observe(self) -> Any:
+        return np.array([self.steps], np.float32)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.steps += 1
+        return self.observe(), float(self.steps == 2), self.steps == 2, False, {}
+
+
+class ChosenReward(Toy):
+    """Probe 4, the policy: one step, worth +1 for action 1 and -1 for action 0."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self.observe(), 1.0 if action == 1 else -1.0, True, False, {}
+
+
+class MatchedReward(SeenReward):
+    """Probe 5, policy and value together: +1 for action 1 where +1 is seen and action 0 where -1 is, else -1."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self.observe(), 1.0 if (action == 1) == (self.mark > 0) else -1.0, True, False, {}
+
+
+class Corridor(Toy):
+    """A walk on [0, 1] from 0, `stride` at a time, for 30 steps; a step is worth the place it leads to.
+
+    Action 0 goes back, 1 stays, 2 goes on; a continuous action is the step in strides.
+    """
+
+    observation_space = gym.spaces.Box(0.0, 1.0, (1,), np.float32)
+
+    def __init__(self, *, continuous: bool = False, stride: float = 0.1) -> None:
+        self.continuous, self.stride = continuous, stride
+        self.action_space = gym.spaces.Box(-1.0, 1.0, (1,)) if continuous else gym.spaces.Discrete(3)
+
+    def begin(self) -> None:
+        self.place = 0.0
+
+    def observe(self) -> Any:
+        return np.array([self.place], np.float32)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         move = float(action[0]) if self.continuous else int(action) - 1
-        self.place = min(max(self.place + self.step_size * move, 0.0), 1.0)
+        self.place = min(max(self.place + self.stride * move, 0.0), 1.0)
         self.steps += 1
-        return np.array([self.place], np.float32), self.place, False, self.steps == self.horizon, {}
-
-
-def continuous_corridor() -> Corridor:
-    return Corridor(continuous=True)
+        return self.observe(), self.place, False, self.steps == 30, {}
 
 
 def recorded(env: Corridor, actions: list[Any]) -> Demonstrations:
@@ -160,10 +220,10 @@ TINY = RunConfig(
 """A run whose iterations take hundredths of a second."""
 
 
-def corridor_trainer(method: str, *, continuous: bool = False, fragment: float = 1.0, **changes: Any) -> Trainer:
+def corridor_trainer(method: str, *, continuous: bool = False, stride: float = 0.1, **changes: Any) -> Trainer:
     """A trainer on the corridor that has learned all that comes before interaction."""
     config = replace(TINY, method=method, **changes)
-    env: Callable[[], Corridor] = continuous_corridor if continuous else Corridor
-    trainer, demos = build(config, env=env, demos=corridor_demos(continuous=continuous).prefix(fragment))
+    env = partial(Corridor, continuous=continuous, stride=stride)
+    trainer, demos = build(config, env=env, demos=corridor_demos(continuous=continuous))
     fit(trainer, demos)
     return trainer

@@ -15,7 +15,6 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from ilde.data import UserError
 from ilde.learners.ppo import PPOConfig
 from ilde.rewards.build import RewardConfig
-from ilde.rewards.compose import ScaleConfig
 from ilde.rewards.discriminator import DiscriminatorConfig
 from ilde.rewards.generative import GenerativeConfig
 from ilde.rewards.simple import EnvRewardConfig
@@ -117,11 +116,18 @@ MUJOCO = RunConfig(
 QUICK = RunConfig(
     preset="quick",
     steps=400_000,
-    ppo=PPOConfig(learning_rate=3e-4, num_epochs=10, clip_range=0.2, entropy_weight=0.0, clip_value=False),
+    ppo=PPOConfig(
+        learning_rate=3e-4,
+        num_epochs=10,
+        num_minibatches=16,
+        clip_range=0.2,
+        entropy_weight=0.0,
+        clip_value=False,
+    ),
     rewards=RewardConfig(
         generative=GenerativeConfig(epochs=400, subsample=1, action_weight=0.01),
         discriminator=DiscriminatorConfig(passes=2),
-        scale=ScaleConfig(terms="all"),
+        curiosity_factor=0.1,
     ),
     evaluation=EvaluationConfig(every=0, episodes=10, final_episodes=20),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,8 +55,6 @@ def _show_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_show(args: argparse.Namespace) -> int:
     """Print where demonstrations come from and what each episode holds."""
-    from dataclasses import asdict
-
     from ilde.demos import resolve
 
     demos = resolve(args.demos)
@@ -66,18 +65,21 @@ def run_show(args: argparse.Namespace) -> int:
     episodes = _episodes(demos)
     if args.json:
         print_json(summary(args.demos, demos) | {"header": asdict(demos.header), "by_episode": episodes})
-        return 0
-    print_summaries([summary(args.demos, demos)])
+    else:
+        _print_details(args.demos, demos, episodes)
+    if args.picture is not None and not args.json:
+        print(f"\nwrote {args.picture}")
+    return 0
+
+
+def _print_details(name: str, demos: Demonstrations, episodes: list[dict[str, Any]]) -> None:
+    print_summaries([summary(name, demos)])
     print()
     hidden = ("seeds", "returns", "lives", "env_id")
     print_table(("origin", ""), [(k, str(v)) for k, v in asdict(demos.header).items() if k not in hidden])
     print()
-    print_table(
-        ("episode", "steps", "return", "ended by", "random actions", "seed"), [list(e.values()) for e in episodes]
-    )
-    if args.picture is not None:
-        print(f"\nwrote {args.picture}")
-    return 0
+    rows = [[*list(episode.values())[:-1], str(episode["seed"])] for episode in episodes]
+    print_table(("episode", "steps", "return", "ended by", "random actions", "seed"), rows)
 
 
 def _episodes(demos: Demonstrations) -> list[dict[str, Any]]:

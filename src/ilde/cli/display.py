@@ -146,12 +146,13 @@ class RichDisplay:
     def panel(self, progress: Progress) -> RenderableType:
         """The picture of one moment."""
         body = Table.grid(padding=(0, 2))
-        for term, share in term_shares(progress.metrics).items():
+        for row, (term, share) in enumerate(term_shares(progress.metrics).items()):
             bar = ProgressBar(total=1.0, completed=share, width=BAR)
-            body.add_row("reward", term, f"{share:4.0%}", bar)
+            body.add_row("" if row else "reward", term, f"{share:4.0%}", bar)
         facts = Table.grid(padding=(0, 2))
-        facts.add_row("score", Text(score_text(progress.metrics, self._demonstrator)), Text(sparkline(self._scores)))
-        facts.add_row("evaluated", Text(self._evaluation), f"{progress.evaluation_share:.0%} of the time")
+        score = score_text(progress.metrics, self._demonstrator)
+        facts.add_row("score", Text(f"{score}  {sparkline(self._scores)}"))
+        facts.add_row("evaluated", Text(f"{self._evaluation}; {progress.evaluation_share:.0%} of the time"))
         return Panel(Group(self._headline(progress), body, facts), title=self._title, title_align="left")
 
     def _headline(self, progress: Progress) -> RenderableType:

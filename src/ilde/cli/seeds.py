@@ -128,10 +128,9 @@ def _print(outcomes: dict[int, dict[str, Any]]) -> None:
         for seed, result in outcomes.items()
     ]
     means = _means(outcomes)
-    if means:
-        rows.append(
-            ["mean", "", None, means["greedy"]["mean"], means["greedy"]["interval"], None, means["sampled"]["mean"]]
-        )
+    if len(means) == 2:
+        mean, interval = means["greedy"].values()
+        rows.append(["mean", "", None, mean, interval, None, means["sampled"]["mean"]])
     print_table(("seed", "state", "steps", "greedy", "95% interval", "ratio", "sampled"), rows)
 
 

@@ -33,6 +33,7 @@ def _walk(cls: type[object], prefix: str) -> list[str]:
 def compose(method: str, env: str, preset: str | None, settings: Sequence[tuple[str, str]]) -> RunConfig:
     """The configuration of a command line; where no preset is named, the environment chooses it."""
     from ilde.config import find_preset, override, validated
+    from ilde.data import UserError
     from ilde.envs import canonical_env_id
     from ilde.envs.names import is_atari
     from ilde.methods import find_method
@@ -41,7 +42,11 @@ def compose(method: str, env: str, preset: str | None, settings: Sequence[tuple[
     env_id = canonical_env_id(env)
     config = find_preset(preset or ("atari" if is_atari(env_id) else "quick"))
     for name, text in settings:
-        config = override(config, name, text)
+        try:
+            config = override(config, name, text)
+        except UserError as error:
+            # Named as it was typed, with all its dots.
+            raise UserError(f"--{name}: {str(error).partition(': ')[2]}") from error
     return validated(dataclasses.replace(config, method=method, env=env_id))
 
 

@@ -15,7 +15,7 @@ from ilde.rewards.base import ActionCode, RewardModel
 from ilde.rewards.compose import RewardMix, ScaleConfig, ScaledTerm
 from ilde.rewards.discriminator import AdversarialReward, Discriminator, DiscriminatorConfig
 from ilde.rewards.entropy import EntropyConfig, StateEntropy
-from ilde.rewards.expression import TermName, needs_features, parse_expression
+from ilde.rewards.expression import TermName, WeightedTerm, needs_features, parse_expression
 from ilde.rewards.generative import GenerativeConfig, GenerativeReward, TransitionVAE
 from ilde.rewards.scaling import ReturnScale
 from ilde.rewards.simple import Constant, EnvReward, EnvRewardConfig
@@ -32,6 +32,8 @@ class RewardConfig:
     scale: ScaleConfig = field(default_factory=ScaleConfig)
     hidden: int = 100
     """Units of each hidden layer of the reward networks: 1024 for images, 100 for vectors in the paper."""
+    curiosity_factor: float = 1.0
+    """Multiplies the weight of `giril`: the constant that the paper sets by the range of the curiosity."""
     background_steps: int = 10_000
     """Random-policy steps that give the features their scale; no reward is read."""
 

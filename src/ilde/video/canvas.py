@@ -48,6 +48,8 @@ class Strip:
     colour: Colour
     reading: Sequence[str]
     """The present value in words, one for each step."""
+    span: tuple[float, float]
+    """The values at the curve's lower and upper end; it is cut off beyond."""
     bar_span: tuple[float, float]
     """The values at the bar's ends."""
     whole: bool = False
@@ -58,13 +60,6 @@ class Strip:
     def __post_init__(self) -> None:
         if not len(self.values) == len(self.reading) > 0:
             raise ValueError(f"{self.label}: {len(self.values)} values and {len(self.reading)} readings")
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """Lowest and highest level of the curve's scale; zero is always on it."""
-        levels = [0.0, float(self.values.min()), float(self.values.max())]
-        levels += [] if self.goal is None else [self.goal]
-        return min(levels), max(levels) if max(levels) > min(levels) else min(levels) + 1.0
 
 
 def draw_frame(picture: Picture, title: str, strips: Sequence[Strip], step: int) -> Picture:
@@ -117,7 +112,8 @@ def _draw_curve(draw: ImageDraw.ImageDraw, strip: Strip, step: int, box: tuple[f
     inset = 6
 
     def place(level: float) -> float:
-        return bottom - inset - (level - low) / (high - low) * (bottom - top - 2 * inset)
+        share = float(np.clip((level - low) / (high - low), 0.0, 1.0))
+        return bottom - inset - share * (bottom - top - 2 * inset)
 
     past = strip.values[start : step + 1]
     across = left + (np.arange(len(past)) + 1) / shown * (right - left)

@@ -82,8 +82,9 @@ def reenact(stage: Stage, demos: Demonstrations, number: int, max_steps: int | N
             reel.append(stage.shoot(episode.obs[t : t + 1]))
     ends = np.arange(steps) + 1 == (len(episode) if episode.terminated else -1)
     transitions = _transitions(
-        episode.obs[: steps + 1, None],
-        episode.action[:steps, None],
+        # Copies: what was loaded from a file may not be written to, which a tensor cannot promise.
+        episode.obs[: steps + 1, None].copy(),
+        episode.action[:steps, None].copy(),
         episode.reward[:steps, None].astype(np.float32),
         ends[:, None],
     )

@@ -29,9 +29,9 @@ def reward_strips(shares: Mapping[str, Series], weights: Mapping[str, float]) ->
     shown = dict(shares)
     if len(shares) > 1:
         shown["total"] = np.sum(list(shares.values()), axis=0)
-    levels = np.concatenate([*shown.values(), [0.0]])
+    spans = {name: _usual_span(values) for name, values in shown.items()}
     # One span for all bars, so that the eye can compare the terms.
-    span = (float(levels.min()), max(float(levels.max()), float(levels.min()) + 1e-9))
+    shared = (min(low for low, _ in spans.values()), max(high for _, high in spans.values()))
     return [
         Strip(
             label=name,
@@ -39,7 +39,8 @@ def reward_strips(shares: Mapping[str, Series], weights: Mapping[str, float]) ->
             values=values,
             colour=COLOURS.get(name, OTHER) if name in weights else TOTAL,
             reading=_readings(values),
-            bar_span=span,
+            span=spans[name],
+            bar_span=shared,
         )
         for name, values in shown.items()
     ]
@@ -49,19 +50,34 @@ def score_strip(rewards: Series, demonstrator: float | None) -> Strip:
     """The true return so far, from the true rewards (T,), beside the demonstrator's."""
     score = np.cumsum(rewards)
     levels = [0.0, float(score.min()), float(score.max()), *([] if demonstrator is None else [demonstrator])]
+    span = (min(levels), max(max(levels), min(levels) + 1e-9))
     readings = _readings(score)
     if demonstrator is not None and demonstrator > 0:
         readings = [f"{text} ({value / demonstrator:.0%})" for text, value in zip(readings, score, strict=True)]
     return Strip(
         label="score",
-        note="true return" if demonstrator is None else f"expert {demonstrator:,.0f}",
+        note="true return" if demonstrator is None else f"demonstrator {_compact(demonstrator)}",
         values=score,
         colour=SCORE,
         reading=readings,
-        bar_span=(min(levels), max(max(levels), min(levels) + 1e-9)),
+        span=span,
+        bar_span=span,
         whole=True,
         goal=demonstrator,
     )
+
+
+def _usual_span(values: Series) -> tuple[float, float]:
+    """From the lowest level to the highest, zero included; rare extremes, such as a first step's, are left out."""
+    low, high = (float(level) for level in np.percentile(values, (2, 98)))
+    return min(low, 0.0), max(high, 0.0, min(low, 0.0) + 1e-9)
+
+
+def _compact(number: float) -> str:
+    """A number in at most six characters."""
+    if abs(number) >= 10_000:
+        return f"{number / 1000:,.0f}k"
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
 def _readings(values: Series) -> list[str]:

@@ -1,0 +1,152 @@
+"""The speed of this machine: what an iteration of ILDE costs, part by part, beside the bare simulator's limit."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import cycle
+from typing import Any
+
+import torch
+from rich.table import Table
+
+from ilde.config import Device, RunConfig, find_preset
+from ilde.data import Transitions, UserError
+from ilde.envs import EnvBatch, canonical_env_id, make_envs
+from ilde.envs.names import is_atari
+from ilde.launch import choose_device, choose_threads, random_rollout
+from ilde.nets.policy import UniformPolicy
+from ilde.randomness import torch_generator
+from ilde.rewards.base import Encoded, encode
+from ilde.rewards.compose import ScaledTerm
+from ilde.trainer import Trainer
+
+DEMO_STEPS = 200
+"""A random policy's steps stand in for a demonstration: they cost what any others would."""
+
+
+def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device: Device = "auto") -> dict[str, Any]:
+    """Measure each part for about `seconds`, at least once; `fraction_of_limit` is end-to-end over raw speed."""
+    if not seconds > 0:
+        raise UserError(f"seconds {seconds}: measure for some time, such as 3")
+    place, threads = choose_device(device), torch.get_num_threads()
+    config = _configure(env, num_envs, place)
+    envs = make_envs(config.env, config.num_envs, config.seed, clip_actions=True)
+    try:
+        torch.set_num_threads(choose_threads(config, images=len(envs.obs_space.shape) == 3, device=place))
+        raw = envs.num_envs / _simulate(envs, seconds)
+        trainer = _fitted(config, envs, place)
+        acting = envs.num_envs / _act(trainer, seconds)
+        if place.type == "cuda":
+            trainer.iterate()  # captures the update's graph
+        iteration = _pace(trainer.iterate, seconds, place)
+        learning = trainer.seconds["time/learn"]
+        features, terms = _reward_parts(trainer)
+    finally:
+        envs.close()
+        torch.set_num_threads(threads)
+    steps = config.num_envs * config.rollout_steps
+    parts = {"simulator": steps / raw, "acting": steps / acting, "features": features, **terms, "update": learning}
+    return {
+        "env": config.env,
+        "preset": config.preset,
+        "device": torch.cuda.get_device_name() if place.type == "cuda" else "cpu",
+        "cores": os.cpu_count(),
+        "num_envs": config.num_envs,
+        "rollout_steps": config.rollout_steps,
+        "raw_steps_per_second": raw,
+        "acting_steps_per_second": acting,
+        "update_seconds": learning,
+        "feature_seconds": features,
+        "term_seconds": terms,
+        "iteration_seconds": iteration,
+        "steps_per_second": steps / iteration,
+        "fraction_of_limit": steps / iteration / raw,
+        "bound_by": max(parts, key=lambda name: parts[name]),
+    }
+
+
+def table(result: dict[str, Any]) -> Table:
+    """The measurements for a terminal."""
+    where = f"{result['device']}, {result['cores']} cores"
+    rollout = f"rollouts of {result['num_envs']} x {result['rollout_steps']}"
+    shown = Table(title=f"{result['env']}, {rollout}", caption=where)
+    shown.add_column("what")
+    shown.add_column("value", justify="right")
+    shown.add_row("simulator alone", f"{result['raw_steps_per_second']:,.0f} steps/s")
+    shown.add_row("acting alone", f"{result['acting_steps_per_second']:,.0f} steps/s")
+    shown.add_row("features of a rollout", f"{result['feature_seconds']:.3f} s")
+    for name, spent in result["term_seconds"].items():
+        shown.add_row(f"reward term {name}", f"{spent:.3f} s")
+    shown.add_row("update of the policy", f"{result['update_seconds']:.3f} s")
+    shown.add_row("a whole iteration", f"{result['iteration_seconds']:.3f} s")
+    shown.add_row("end to end", f"{result['steps_per_second']:,.0f} steps/s", style="bold")
+    shown.add_row("of the simulator's limit", f"{result['fraction_of_limit']:.1%}", style="bold")
+    shown.add_row("most time goes to", result["bound_by"])
+    return shown
+
+
+def _configure(env: str, num_envs: int | None, device: torch.device) -> RunConfig:
+    env_id = canonical_env_id(env)
+    config = find_preset("atari" if is_atari(env_id) else "quick")
+    # What the generative model learns before interaction is no part of an iteration.
+    rewards = replace(config.rewards, generative=replace(config.rewards.generative, epochs=1))
+    config = replace(config, env=env_id, num_envs=num_envs or config.num_envs, rewards=rewards)
+    if not is_atari(env_id) or device.type == "cuda":
+        return config
+    # Without a GPU an iteration on images takes minutes; an eighth of it, in minibatches of the same size, tells as much.
+    ppo = replace(config.ppo, num_minibatches=config.ppo.num_minibatches // 8)
+    return replace(config, rollout_steps=config.rollout_steps // 8, ppo=ppo)
+
+
+def _pace(work: Callable[[], object], seconds: float, device: torch.device) -> float:
+    """Mean seconds of a call, from as many calls as fit into `seconds`."""
+    calls, began = 0, time.perf_counter()
+    while calls == 0 or time.perf_counter() - began < seconds:
+        work()
+        calls += 1
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return (time.perf_counter() - began) / calls
+
+
+def _simulate(envs: EnvBatch, seconds: float) -> float:
+    """Seconds of a step with random actions."""
+    obs, policy, generator = (
+        torch.from_numpy(envs.reset()),
+        UniformPolicy(envs.action_space),
+        torch_generator(0, "bench"),
+    )
+    actions = cycle([policy.act(obs, generator).action.numpy() for _ in range(64)])
+    return _pace(lambda: envs.step(next(actions)), seconds, torch.device("cpu"))
+
+
+def _fitted(config: RunConfig, envs: EnvBatch, device: torch.device) -> Trainer:
+    trainer = Trainer(config, envs, device)
+    steps: Transitions = random_rollout(envs, -(-DEMO_STEPS // envs.num_envs), config.seed, "bench")
+    trainer.fit(steps.flatten().to(device), steps)
+    trainer.collector.restart()
+    return trainer
+
+
+def _act(trainer: Trainer, seconds: float) -> float:
+    """Seconds of one decision for all environments, transfers included."""
+    obs, generator = torch.from_numpy(trainer.envs.reset()), torch_generator(0, "bench", trainer.device)
+    trainer.collector.restart()
+    policy, device = trainer.learner.policy, trainer.device
+    return _pace(lambda: policy.act(obs.to(device), generator).action.cpu(), seconds, device)
+
+
+def _reward_parts(trainer: Trainer) -> tuple[float, dict[str, float]]:
+    """Seconds for the features of a rollout, and for each term to learn from it and judge it."""
+    reward, device = trainer.reward, trainer.device
+    transitions = trainer.collector.collect().transitions
+    encoded = encode(transitions, reward.space, reward.code)
+    features = _pace(lambda: encode(transitions, reward.space, reward.code), 0.0, device)
+    return features, {name: _term(term, encoded, device) for name, term in reward.terms.items()}
+
+
+def _term(term: ScaledTerm, encoded: Encoded, device: torch.device) -> float:
+    return _pace(lambda: (term.model.update(encoded), term.model.reward(encoded)), 0.0, device)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from commands import Ilde
+
+from ilde.cli.main import VERBS
+
+
+@pytest.mark.parametrize("name", [verb.name for verb in VERBS])
+def test_every_verb_has_help_with_an_example(ilde: Ilde, name: str) -> None:
+    result = ilde(*name.split(), "--help")
+    assert result.code == 0
+    assert f"usage: ilde {name}" in result.out
+    assert f"example:\n  ilde {name}" in result.out
+    assert "--debug" in result.out
+
+
+def test_the_overview_names_every_verb(ilde: Ilde) -> None:
+    for words in ((), ("--help",)):
+        result = ilde(*words)
+        assert result.code == 0
+        assert all(verb.name in result.out for verb in VERBS)
+
+
+def test_a_group_of_verbs_has_help_of_its_own(ilde: Ilde) -> None:
+    assert "demos record" in ilde("demos").out
+    assert "resume" not in ilde("demos", "--help").out
+
+
+def test_help_imports_neither_torch_nor_gymnasium() -> None:
+    script = "import sys; from ilde.cli.main import main; main(['train', '--help']); sys.exit('torch' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("verb", "name"), [("methods", "ilde"), ("envs", "CartPole-v1"), ("presets", "quick"), ("demos list", None)]
+)
+def test_lists_are_json_arrays_of_named_objects(ilde: Ilde, verb: str, name: str | None) -> None:
+    document = ilde(*verb.split(), "--json").document
+    assert isinstance(document, list)
+    assert all(isinstance(entry["name"], str) for entry in document)
+    assert name is None or name in [entry["name"] for entry in document]
+
+
+def test_lists_for_people_name_the_same_things(ilde: Ilde) -> None:
+    for verb in ("methods", "presets"):
+        table = ilde(verb).out
+        assert all(entry["name"] in table for entry in ilde(verb, "--json").document)
+
+
+def test_presets_show_every_setting(ilde: Ilde) -> None:
+    quick = next(entry for entry in ilde("presets", "--json").document if entry["name"] == "quick")
+    assert quick["settings"]["ppo"]["learning_rate"] == 3e-4

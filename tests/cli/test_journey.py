@@ -1,0 +1,97 @@
+"""The whole way on CartPole: an expert, its demonstration, an imitator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import TINY, Ilde
+
+from ilde.demos import load
+
+
+@pytest.fixture(scope="module")
+def demos(ilde: Ilde, expert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("demos") / "mine.npz"
+    words = ("--env", "CartPole-v1", "--policy", expert, "--out", out, "--episodes", 2, "--evaluate", 3, "--json")
+    result = ilde("demos", "record", *words)
+    assert result.code == 0, result.err
+    assert result.document["episodes"] == 2
+    return out
+
+
+def test_eval_repeats_the_final_evaluation(ilde: Ilde, expert: Path) -> None:
+    final = ilde("resume", expert, "--json").document["evaluations"]
+    assert [row["greedy"] for row in final] == [True, False]
+    greedy = ilde("eval", expert, "--episodes", 2, "--json").document
+    sampled = ilde("eval", expert, "--episodes", 2, "--sampled", "--json").document
+    assert [greedy["mean"], sampled["mean"]] == [row["mean"] for row in final]
+    assert greedy.keys() >= {"mean", "std", "interval", "episodes", "demonstrator", "ratio"}
+    assert (greedy["episodes"], greedy["demonstrator"], greedy["ratio"]) == (2, None, None)
+
+
+def test_another_seed_plays_other_episodes(ilde: Ilde, expert: Path) -> None:
+    one, other = (ilde("eval", expert, "--episodes", 2, "--seed", s, "--json").document["mean"] for s in (1, 2))
+    assert one != other
+
+
+def test_one_episode_has_no_interval(ilde: Ilde, expert: Path) -> None:
+    assert ilde("eval", expert, "--episodes", 1, "--json").document["interval"] == [None, None]
+
+
+def test_resuming_a_finished_run_says_so(ilde: Ilde, expert: Path) -> None:
+    result = ilde("resume", expert)
+    assert result.code == 0
+    assert f"{expert}: finished at 2,016 steps; nothing is left to do" in result.out
+    assert "greedy" in result.out
+
+
+def test_a_recording_knows_its_recorder_and_demonstrator(ilde: Ilde, demos: Path) -> None:
+    header = load(demos).header
+    assert header.recorder.startswith("expert on CartPole-v1, seed 0, 2016 steps, weights sha256 ")
+    assert header.command.startswith("ilde demos record --env CartPole-v1 --policy ")
+    assert header.greedy
+    assert header.demonstrator is not None
+    assert header.demonstrator.episodes == 3
+    shown = ilde("demos", "show", demos, "--json").document
+    assert shown["demonstrator"] == header.demonstrator.mean
+    assert [episode["return"] for episode in shown["by_episode"]] == list(header.returns)
+    assert ilde("demos", "check", demos).out == f"{demos}: ok\n"
+
+
+def test_demonstrations_are_shown_with_a_picture(ilde: Ilde, demos: Path, tmp_path: Path) -> None:
+    result = ilde("demos", "show", f"{demos}:0.5", "--picture", tmp_path / "demo.png")
+    assert result.code == 0
+    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+    assert "the cut" in result.out
+
+
+def test_an_imitator_trains_and_needs_no_demos_to_be_evaluated(ilde: Ilde, demos: Path, tmp_path: Path) -> None:
+    mine, run = tmp_path / "copy.npz", tmp_path / "run"
+    mine.write_bytes(demos.read_bytes())
+    words = ("--env", "CartPole-v1", "--demos", mine, "--steps", 96, "--out", run)
+    result = ilde("train", "ilde", *words, *TINY, "--json")
+    assert result.code == 0, result.err
+    demonstrator = load(mine).header.demonstrator
+    assert demonstrator is not None
+    assert result.document["state"] == "finished"
+    assert result.document["evaluations"][0]["demonstrator"] == demonstrator.mean
+    assert 0 < result.document["evaluation_share"] < 1
+    assert "preset quick, chosen for CartPole-v1" in result.err
+    assert "vail" in result.err
+    mine.unlink()
+    evaluated = ilde("eval", run, "--episodes", 2, "--json").document
+    assert evaluated["ratio"] == pytest.approx(evaluated["mean"] / demonstrator.mean)
+
+
+def test_random_play_is_recorded_with_trembles_and_cut(ilde: Ilde, tmp_path: Path) -> None:
+    out = tmp_path / "random.npz"
+    options = ("--tremble", 0.5, "--fraction", 0.5, "--evaluate", 0, "--seed", 3)
+    result = ilde("demos", "record", "--env", "CartPole-v1", "--policy", "random", "--out", out, *options)
+    assert result.code == 0, result.err
+    demos = load(out)
+    assert (demos.header.recorder, demos.header.greedy, demos.header.demonstrator) == ("random", False, None)
+    assert demos.header.fraction == 0.5
+    assert demos.num_transitions == demos.header.returns[0] // 2
+    assert 0 < np.mean(demos.episodes[0].trembled) < 1

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from commands import TINY, Ilde
+
+from ilde.data import UserError
+from ilde.demos import load
+from ilde.nets.policy import Decision
+from ilde.policies import TremblingPolicy, load_policy, uniform_policy
+from ilde.runs import RunDirectory
+
+
+class Stubborn:
+    """Always takes action 1, which a uniform policy takes half of the time."""
+
+    def act(self, obs: torch.Tensor, generator: torch.Generator, *, greedy: bool = False) -> Decision:
+        ones = torch.ones(len(obs), dtype=torch.int64)
+        return Decision(ones, torch.zeros(len(obs)), torch.zeros(len(obs)))
+
+
+def test_a_policy_comes_with_its_origin(expert: Path) -> None:
+    loaded = load_policy(expert)
+    assert (loaded.config.method, loaded.config.env, loaded.env_steps) == ("expert", "CartPole-v1", 2016)
+    assert loaded.demonstrator is None
+
+
+def test_a_policy_acts_as_its_checkpoint_does(expert: Path) -> None:
+    saved = RunDirectory.read(expert).load_latest()
+    assert saved is not None
+    policy = load_policy(expert).policy
+    assert isinstance(policy, torch.nn.Module)
+    for name, tensor in policy.state_dict().items():
+        torch.testing.assert_close(tensor, saved.state["learner"]["policy"][name], rtol=0, atol=0)
+
+
+def test_a_run_without_a_checkpoint_has_no_policy(ilde: Ilde, expert: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_bytes((expert / "config.json").read_bytes())
+    with pytest.raises(UserError, match="no checkpoint yet"):
+        load_policy(tmp_path)
+
+
+@pytest.mark.parametrize(("probability", "share"), [(0.0, 1.0), (0.5, 0.75), (1.0, 0.5)])
+def test_a_trembling_hand_takes_random_actions_that_often(probability: float, share: float) -> None:
+    space = uniform_policy("CartPole-v1").policy
+    policy = TremblingPolicy(Stubborn(), space, probability)  # type: ignore[arg-type]
+    action = policy.act(torch.zeros(20_000, 4), torch.Generator().manual_seed(0)).action
+    assert float((action == 1).float().mean()) == pytest.approx(share, abs=0.02)
+
+
+def test_what_was_executed_is_what_is_stored(ilde: Ilde, tmp_path: Path) -> None:
+    run, out = tmp_path / "run", tmp_path / "demos.npz"
+    # Pendulum takes actions in [-2, 2]; the new Gaussian policy of unit deviation leaves that now and then.
+    trained = ilde("train", "expert", "--env", "Pendulum-v1", "--steps", 32, "--out", run, *TINY)
+    assert trained.code == 0, trained.err
+    recorded = ilde("demos", "record", "--policy", run, "--out", out, "--sampled", "--evaluate", 0)
+    assert recorded.code == 0, recorded.err
+    actions = np.abs(load(out).episodes[0].action)
+    assert actions.max() == 2.0
+    assert 0 < np.mean(actions == 2.0) < 0.5

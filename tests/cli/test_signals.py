@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import TINY, Ilde
+
+from ilde.cli.signals import StopRequest
+from ilde.runs import RunDirectory
+
+STEPS = 640
+
+
+def interrupt(words: list[str], number: int) -> tuple[int, str]:
+    """Run a command in a process of its own and send a signal after its first update."""
+    command = [sys.executable, "-m", "ilde", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        lines = []
+        for line in child.stdout:
+            lines.append(line)
+            if f"of {STEPS} steps" in line:
+                child.send_signal(number)
+        return child.wait(timeout=60), "".join(lines)
+
+
+def test_a_run_stopped_by_ctrl_c_can_be_resumed(ilde: Ilde, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    words = ["train", "expert", "--env", "CartPole-v1", "--steps", str(STEPS), "--out", str(run), *TINY]
+    code, output = interrupt(words, signal.SIGINT)
+    assert code == 130
+    assert f"ilde resume {run}" in output
+    stopped = RunDirectory.read(run).status
+    assert stopped.state == "interrupted"
+    assert stopped.env_steps < STEPS
+    result = ilde("resume", run)
+    assert result.code == 0, result.err
+    assert f"going on from {stopped.env_steps:,} steps" in result.out
+    rows = RunDirectory.read(run).metrics.rows()
+    assert [row["env_steps"] for row in rows] == list(range(0, STEPS + 1, 32))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_first_signal_is_noted(number: signal.Signals, code: int) -> None:
+    heard: list[int] = []
+    former = signal.getsignal(number)
+    with StopRequest(heard.append) as stop:
+        assert not stop()
+        assert stop.exit_code == 0
+        os.kill(os.getpid(), number)
+        assert stop()
+        assert stop.exit_code == code
+    assert heard == [number]
+    assert signal.getsignal(number) is former
+
+
+def test_a_second_ctrl_c_ends_at_once() -> None:
+    with StopRequest(lambda _: None):
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)

@@ -1,0 +1,161 @@
+"""What the core must compute, written a second time: plain NumPy, float64, one sample after the other.
+
+Each function follows the equation in its docstring, not the code under test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def array(tensor: torch.Tensor) -> Floats:
+    """A tensor's numbers in float64."""
+    return tensor.detach().double().numpy()
+
+
+def advantages(
+    reward: Any, value: Any, next_value: Any, terminated: Any, ended: Any, discount: float, gae_lambda: float
+) -> Floats:
+    """A_t = sum_k (discount lambda)^k delta_{t+k} up to the episode's end; delta = r + discount V(s') - V(s)."""
+    steps, envs = np.shape(reward)
+    result = np.zeros((steps, envs))
+    for env in range(envs):
+        for start in range(steps):
+            weight = 1.0
+            for t in range(start, steps):
+                future = 0.0 if terminated[t][env] else discount * float(next_value[t][env])
+                result[start, env] += weight * (float(reward[t][env]) + future - float(value[t][env]))
+                weight *= discount * gae_lambda
+                if ended[t][env]:
+                    break
+    return result
+
+
+def categorical(logits: Any, action: int) -> tuple[float, float]:
+    """log pi(action) and entropy of softmax(logits)."""
+    total = math.log(sum(math.exp(x) for x in logits))
+    log_probs = [x - total for x in logits]
+    return log_probs[action], -sum(math.exp(x) * x for x in log_probs)
+
+
+def gaussian(mean: Any, log_std: Any, action: Any) -> tuple[float, float]:
+    """log density of the action and entropy of independent normals."""
+    log_prob = entropy = 0.0
+    for m, s, a in zip(mean, log_std, action, strict=True):
+        variance = math.exp(2 * s)
+        log_prob += -((a - m) ** 2) / (2 * variance) - 0.5 * math.log(2 * math.pi * variance)
+        entropy += 0.5 * math.log(2 * math.pi * math.e * variance)
+    return log_prob, entropy
+
+
+def ppo_loss(
+    choices: Sequence[tuple[float, float]], value: Any, old_log_prob: Any, old_value: Any, advantage: Any, target: Any,
+    *, clip: float, clip_value: bool, value_weight: float, entropy_weight: float,
+) -> float:  # fmt: skip
+    """-E min(rho A, clip(rho) A) + value_weight E (V - target)^2 / 2 - entropy_weight E H.
+
+    With `clip_value` the larger error of V and of V held within `clip` of the old value counts. `choices` holds the
+    new log-probability and the entropy of each sample.
+    """
+    size = len(choices)
+    total = 0.0
+    for i in range(size):
+        ratio = math.exp(choices[i][0] - old_log_prob[i])
+        held = min(max(ratio, 1 - clip), 1 + clip)
+        error = (value[i] - target[i]) ** 2
+        if clip_value:
+            near = old_value[i] + min(max(value[i] - old_value[i], -clip), clip)
+            error = max(error, (near - target[i]) ** 2)
+        gain = min(ratio * advantage[i], held * advantage[i])
+        total += -gain + value_weight * 0.5 * error - entropy_weight * choices[i][1]
+    return total / size
+
+
+def dense(layers: Sequence[torch.nn.Module], x: Floats, activation: Callable[[float], float] = math.tanh) -> Floats:
+    """A vector through dense layers, an activation after each."""
+    for layer in layers:
+        if isinstance(layer, torch.nn.Linear):
+            x = np.array([activation(z) for z in linear(layer, x)])
+    return x
+
+
+def linear(layer: torch.nn.Linear, x: Floats) -> Floats:
+    """W x + b."""
+    weight, bias = array(layer.weight), array(layer.bias)
+    return np.array([sum(w * v for w, v in zip(row, x, strict=True)) + b for row, b in zip(weight, bias, strict=True)])
+
+
+def normal_kl(mean: float, std: float) -> float:
+    """KL(N(mean, std^2) || N(0, 1)) = (mean^2 + std^2 - 1) / 2 - log std."""
+    return 0.5 * (mean**2 + std**2 - 1) - math.log(std)
+
+
+def log_sigmoid(x: float) -> float:
+    """log of 1 / (1 + exp(-x)), without overflow."""
+    return -math.log1p(math.exp(-x)) if x > 0 else x - math.log1p(math.exp(x))
+
+
+def adversarial_loss(
+    expert: Sequence[tuple[float, float | None]], policy: Sequence[tuple[float, float | None]],
+    noise: tuple[Any, Any], *, weight: float, limit: float,
+) -> float:  # fmt: skip
+    """E_demo[-log D(z)] + E_policy[-log(1 - D(z))] + weight (KL averaged over both - limit), z = mu + sigma noise.
+
+    Each sample is (mu, log sigma); without sigma z is mu, and there is no KL.
+    """
+    total = 0.0
+    divergence: list[float] = []
+    for samples, drawn, sign in ((expert, noise[0], 1.0), (policy, noise[1], -1.0)):
+        losses, kls = [], []
+        for i, (mu, log_std) in enumerate(samples):
+            z = mu if log_std is None else mu + math.exp(log_std) * drawn[i]
+            losses.append(-log_sigmoid(sign * z))
+            kls.append(0.0 if log_std is None else normal_kl(mu, math.exp(log_std)))
+        total += sum(losses) / len(losses)
+        divergence.append(sum(kls) / len(kls))
+    bottleneck = 0.0 if expert[0][1] is None else weight * (sum(divergence) / 2 - limit)
+    return total + bottleneck
+
+
+def generative_loss(
+    net: Any, features: Any, action: Any, next_features: Any, noise: Any, *, discrete: bool, action_weight: float,
+    latent_weight: float,
+) -> float:  # fmt: skip
+    """E[|decode(z, s) - s'|^2 / 2 + latent_weight KL(q(z | s, s') || N(0, I))] + action_weight (action term).
+
+    The action term is the cross-entropy of softmax(z) where actions are discrete, else the squared error of z's mean,
+    averaged over dimensions.
+    """
+    size = len(features)
+    total = 0.0
+    for i in range(size):
+        units = dense(net.encoder, np.concatenate([features[i], next_features[i]]))
+        mean, log_var = linear(net.mean_head, units), linear(net.log_var_head, units)
+        code = mean + np.exp(0.5 * log_var) * noise[i]
+        predicted = linear(net.next_head, dense(net.decoder, np.concatenate([code, features[i]])))
+        total += 0.5 * float(((predicted - next_features[i]) ** 2).sum())
+        total += latent_weight * sum(normal_kl(m, math.exp(0.5 * v)) for m, v in zip(mean, log_var, strict=True))
+        if discrete:
+            total -= action_weight * categorical(code, int(np.argmax(action[i])))[0]
+        else:
+            total += action_weight * float(((mean - action[i]) ** 2).mean())
+    return total / size
+
+
+def kth_distance(query: Any, references: Any, k: int) -> Floats:
+    """Distance from each query to its k-th nearest reference; one at distance 0 is the query itself."""
+    result = []
+    for x in np.asarray(query, np.float64):
+        distances = sorted(math.dist(x, y) for y in np.asarray(references, np.float64))
+        if distances[0] == 0.0 and len(distances) > 1:
+            distances = distances[1:]
+        result.append(distances[min(k, len(distances)) - 1])
+    return np.array(result)
