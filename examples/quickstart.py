@@ -8,15 +8,12 @@ Trains ILDE, compares it with the demonstrator and a random policy on the same r
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from ilde import launch
-from ilde.cli.display import make_display
-from ilde.config import find_preset
+from ilde.cli.main import main as ilde
 from ilde.evaluation import Evaluation
 from ilde.policies import LoadedPolicy, bundled_policy, evaluate_policy, load_policy, uniform_policy
 from ilde.watching import film_side_by_side
@@ -36,9 +33,10 @@ def fresh_folder(base: Path) -> Path:
 
 
 def train(seed: int, out: Path) -> None:
-    config = dataclasses.replace(find_preset("quick"), method="ilde", env=ENV, demos=FRAGMENT, seed=seed)
-    with make_display() as display:
-        launch.start(config, out, display).train()
+    """What `ilde train ilde ...` does; Ctrl-C leaves a run that `ilde resume` goes on with."""
+    code = ilde(["train", "ilde", "--env", ENV, "--demos", FRAGMENT, "--seed", str(seed), "--out", str(out)])
+    if code:
+        raise SystemExit(code)
 
 
 def score(policy: LoadedPolicy) -> tuple[Evaluation, Evaluation]:
@@ -61,6 +59,7 @@ def table(scores: dict[str, tuple[Evaluation, Evaluation]]) -> Table:
 
 
 def main() -> None:
+    """Train, compare, film."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/quickstart"))

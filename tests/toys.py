@@ -13,7 +13,7 @@ import torch
 from ilde.config import RunConfig
 from ilde.data import Rollout, Transitions
 from ilde.demos import Demonstrations, Episode, Header
-from ilde.launch import build, fit
+from ilde.prepare import build, fit
 from ilde.learners.ppo import PPOConfig
 from ilde.rewards.build import RewardConfig, build_reward
 from ilde.rewards.compose import RewardMix

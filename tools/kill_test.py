@@ -12,7 +12,6 @@ The runs are forked from this process, because importing the libraries takes lon
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import multiprocessing
 import os
@@ -24,99 +23,22 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn, TypeAlias, get_args
 
 import safetensors.torch
 import torch
+from tiny_run import record_random_policy, tiny_config, train, warm_up
 
-from ilde.config import EvaluationConfig, RunConfig
-from ilde.demos import record, save
-from ilde.demos.recording import Provenance, random_policy
-from ilde.envs import make_envs, simulator_versions
-from ilde.evaluation import Evaluation
-from ilde.launch import Evaluator, Progress, Run, Silent, resume, start
-from ilde.learners.ppo import PPOConfig
-from ilde.nets.layers import linear, orthogonal
-from ilde.randomness import numpy_generator
-from ilde.rewards.build import RewardConfig
-from ilde.rewards.discriminator import DiscriminatorConfig
-from ilde.rewards.generative import GenerativeConfig
+from ilde.config import RunConfig
 from ilde.runs.checkpoint import REPLACED, TEMPORARY, TENSORS, TREE
-from ilde.trainer import Trainer
 
 Aim: TypeAlias = Literal["anywhere", "update", "save", "next save"]
 """From the fork on; some time after an update; while a checkpoint is written, soon or after some more updates."""
 
 KILLS_PER_RUN = 6
-MAX_EPISODE = 100
 PATIENCE_SECONDS = 300.0
-
-TINY = RunConfig(
-    method="ilde",
-    num_envs=2,
-    checkpoint_every=2,
-    device="cpu",
-    threads=1,
-    ppo=PPOConfig(num_epochs=2, num_minibatches=4, hidden=16),
-    rewards=RewardConfig(
-        generative=GenerativeConfig(epochs=3, subsample=1),
-        discriminator=DiscriminatorConfig(batch_size=64),
-        hidden=16,
-        background_steps=64,
-    ),
-    evaluation=EvaluationConfig(every=4, episodes=2, final_episodes=2, max_steps=50),
-)
-
-
-def tiny_config(env: str, demos: Path, updates: int, seed: int) -> RunConfig:
-    """A run of some updates; where steps are cheap, 16 of them pass a time limit of 1000."""
-    steps = 16 if env.startswith("ALE/") else 64
-    total = updates * steps * TINY.num_envs
-    return replace(TINY, env=env, demos=str(demos), seed=seed, rollout_steps=steps, steps=total)
-
-
-def record_random_policy(env: str, path: Path, seed: int) -> None:
-    """One episode of a uniformly random policy: demonstrations that every environment can give."""
-    envs = make_envs(env, 1, seed)
-    generator = numpy_generator(seed, "recording")
-    origin = Provenance(
-        recorder="random", greedy=False, simulator_versions=simulator_versions(), created="", command="", seed=seed
-    )
-    act = random_policy(envs.action_space, generator)
-    save(record(envs, act, episodes=1, until="episode", tremble=0.0, generator=generator, provenance=origin), path)
-    envs.close()
-
-
-class ShortEvaluator(Evaluator):
-    """Cuts the episodes of the final evaluation too: an untrained policy may never end a game."""
-
-    def __call__(self, trainer: Trainer, episodes: int, max_steps: int | None, *, greedy: bool) -> Evaluation:
-        """Play episodes up to a length."""
-        return super().__call__(trainer, episodes, max_steps or MAX_EPISODE, greedy=greedy)
-
-
-class Announcer(Silent):
-    """Tells the process at the other end of a pipe of every update."""
-
-    def __init__(self, pipe: int) -> None:
-        self.pipe = pipe
-
-    def progressed(self, progress: Progress) -> None:
-        """Send a byte."""
-        os.write(self.pipe, b".")
-
-
-def train(config: RunConfig, folder: Path, pipe: int | None = None) -> None:
-    """Begin the run or go on with it, to its end."""
-    torch.set_num_threads(1)
-    listener = Silent() if pipe is None else Announcer(pipe)
-    begun = (folder / "config.json").exists()
-    run: Run = resume(folder, listener) if begun else start(config, folder, listener)
-    run.evaluator = ShortEvaluator(config, config.env)
-    run.train()
-    run.folder.close()
 
 
 class Child:
@@ -295,13 +217,6 @@ def _explained(path: Path, reference: Path) -> list[str]:
 
 def _same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
     return one is not None and other is not None and one.numpy().tobytes() == other.numpy().tobytes()
-
-
-def warm_up() -> None:
-    """Have the tensor library import what it imports on first use: else every fork would."""
-    layer = linear(2, 2, orthogonal(1.0), torch.Generator())
-    torch.optim.Adam(layer.parameters())
-    importlib.import_module("torch.utils.tensorboard")
 
 
 def reference_run(config: RunConfig, folder: Path) -> None:

@@ -16,8 +16,8 @@ from ilde.config import Device, RunConfig, find_preset
 from ilde.data import Transitions, UserError
 from ilde.envs import EnvBatch, canonical_env_id, make_envs
 from ilde.envs.names import is_atari
-from ilde.launch import choose_device, choose_threads, random_rollout
 from ilde.nets.policy import UniformPolicy
+from ilde.prepare import choose_device, choose_threads, random_rollout
 from ilde.randomness import torch_generator
 from ilde.rewards.base import Encoded, encode
 from ilde.rewards.compose import ScaledTerm
@@ -96,7 +96,7 @@ def _configure(env: str, num_envs: int | None, device: torch.device) -> RunConfi
     config = replace(config, env=env_id, num_envs=num_envs or config.num_envs, rewards=rewards)
     if not is_atari(env_id) or device.type == "cuda":
         return config
-    # Without a GPU an iteration on images takes minutes; an eighth of it, in minibatches of the same size, tells as much.
+    # Without a GPU an iteration on images takes minutes; an eighth of it, in minibatches of equal size, tells as much.
     ppo = replace(config.ppo, num_minibatches=config.ppo.num_minibatches // 8)
     return replace(config, rollout_steps=config.rollout_steps // 8, ppo=ppo)
 

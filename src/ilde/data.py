@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:  # the tables of methods and errors need these records, but no tensors
+    import torch
+    from torch import Tensor
 
 Metrics: TypeAlias = dict[str, float]
 """Scalars of one iteration, named as people know them (`train/approx_kl`, `reward/vail`)."""

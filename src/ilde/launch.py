@@ -9,25 +9,20 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 
-from ilde.collector import Collector
-from ilde.config import RunConfig, from_dict, to_dict, validated
-from ilde.data import Metrics, Transitions, UserError
-from ilde.demos import Demonstrations, resolve
-from ilde.demos.demonstrations import shuffle_transitions
+from ilde.config import RunConfig, from_dict, to_dict
+from ilde.data import Metrics, UserError
+from ilde.demos import Demonstrations
 from ilde.envs import EnvLike, make_envs, simulator_versions
-from ilde.envs.base import EnvBatch
 from ilde.evaluation import Evaluation, evaluate
-from ilde.methods import Method, find_method
-from ilde.nets.policy import UniformPolicy
+from ilde.prepare import build, demonstrator_return, fit
 from ilde.randomness import derive_seed, torch_generator
-from ilde.rewards.expression import needs_demos, needs_features, parse_expression
 from ilde.runs import RunDirectory, collect_provenance
 from ilde.trainer import Trainer
 
@@ -75,66 +70,6 @@ class Silent:
         """Ignore."""
 
 
-def choose_device(name: str) -> torch.device:
-    """The device of that name, checked before any work."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise UserError("device cuda: no GPU can be used here; choose --device cpu")
-    return torch.device(name)
-
-
-def choose_threads(config: RunConfig, *, images: bool, device: torch.device) -> int:
-    """Threads for tensors: one beside a GPU, where they would fight the simulator's, and one for small networks."""
-    return config.threads or (torch.get_num_threads() if images and device.type == "cpu" else 1)
-
-
-def random_rollout(envs: EnvBatch, steps: int, seed: int, role: str) -> Transitions:
-    """A uniformly random policy's steps (T, N), from freshly reset environments."""
-    policy = UniformPolicy(envs.action_space)
-    return Collector(envs, policy, steps, torch_generator(seed, role), torch.device("cpu")).collect().transitions
-
-
-def load_demos(
-    config: RunConfig, method: Method, envs: EnvBatch, given: Demonstrations | None
-) -> Demonstrations | None:
-    """The demonstrations of a run, checked against its environment; None if the method does without."""
-    if method.demos == "unused" and not needs_demos(parse_expression(config.reward or method.reward)):
-        return None
-    if given is None and config.demos is None:
-        raise UserError(f"method {method.name} learns from demonstrations; name them with --demos")
-    demos = given if given is not None else resolve(config.demos or "")
-    demos.check_matches(envs.env_id, envs.obs_space, envs.action_space, config.demos or "demonstrations")
-    return demos
-
-
-def prepare_demos(demos: Demonstrations | None, use: str, envs: EnvBatch, seed: int) -> Transitions | None:
-    """What the reward models see of the demonstrations, controls included."""
-    if demos is None:
-        return None
-    transitions = demos.transitions()
-    if use == "shuffled":
-        return shuffle_transitions(transitions, torch_generator(seed, "shuffle"))
-    if use == "random-policy":
-        first_env = random_rollout(envs, len(transitions), seed, "wrong-demos").map(lambda x: x[:, 0].clone())
-        return first_env.map(lambda x: torch.full_like(x, torch.nan) if x is first_env.env_reward else x)
-    return transitions
-
-
-def fit(trainer: Trainer, demos: Demonstrations | None) -> Metrics:
-    """Everything learned before interaction; the environments start anew afterwards."""
-    config, envs, device = trainer.config, trainer.envs, trainer.device
-    terms = parse_expression(config.reward or trainer.method.reward)
-    if not needs_features(terms):
-        return {}
-    steps = max(1, config.rewards.background_steps // envs.num_envs)
-    background = random_rollout(envs, steps, config.seed, "background")
-    transitions = prepare_demos(demos, trainer.method.demos, envs, config.seed)
-    metrics = trainer.fit(None if transitions is None else transitions.to(device), background)
-    trainer.collector.restart()
-    return metrics
-
-
 class Evaluator:
     """Measures the true reward in environments of its own, on seeds that training never sees."""
 
@@ -172,9 +107,18 @@ class Run:
     ) -> None:
         self.trainer, self.folder, self.evaluator = trainer, folder, evaluator
         self.demonstrator, self.listener = demonstrator, listener
+        self.start_clock()
+
+    def start_clock(self) -> None:
+        """Measure speed from here on."""
         self._began = time.perf_counter()
         self._evaluating = 0.0
-        self._first_step = trainer.env_steps
+        self._first_step = self.trainer.env_steps
+
+    @property
+    def evaluation_share(self) -> float:
+        """Part of the time so far spent on evaluation."""
+        return self._evaluating / max(time.perf_counter() - self._began, 1e-9)
 
     def train(self, stop: Callable[[], bool] = lambda: False) -> bool:
         """Iterate to the end, or until `stop` says so; returns whether the run is complete."""
@@ -201,18 +145,13 @@ class Run:
         self.folder.save(self.trainer.env_steps, self.trainer.state_dict(), header)
 
     def _log(self, metrics: Metrics) -> None:
-        steps, scored = self.trainer.env_steps, metrics.get("rollout/ep_rew_mean")
-        if scored is not None:
-            metrics["score/raw"] = scored
-            if self.demonstrator:
-                metrics["score/vs_expert"] = scored / self.demonstrator
+        steps = self.trainer.env_steps
+        metrics |= scores(metrics, self.demonstrator)
         self.folder.log_metrics(steps, metrics)
         elapsed = time.perf_counter() - self._began
         speed = (steps - self._first_step) / max(elapsed - self._evaluating, 1e-9)
         self.folder.log_timing(steps, {**self.trainer.seconds, "time/steps_per_second": speed, "time/elapsed": elapsed})
-        self.listener.progressed(
-            Progress(steps, self.trainer.config.steps, metrics, speed, self._evaluating / max(elapsed, 1e-9))
-        )
+        self.listener.progressed(Progress(steps, self.trainer.config.steps, metrics, speed, self.evaluation_share))
 
     def _evaluate_at_the_end(self) -> None:
         """Greedy and sampled, whole episodes; what was measured before a kill is not measured again."""
@@ -230,52 +169,44 @@ class Run:
         self._evaluating += time.perf_counter() - began
 
 
-def demonstrator_return(demos: Demonstrations | None) -> float | None:
-    """What the demonstrator scores: measured over many episodes where the recording says so."""
-    if demos is None:
-        return None
-    measured = demos.header.demonstrator
-    return measured.mean if measured is not None else float(np.mean(demos.header.returns))
-
-
-def build(
-    config: RunConfig, *, env: EnvLike | None = None, demos: Demonstrations | None = None
-) -> tuple[Trainer, Demonstrations | None]:
-    """A trainer that has learned nothing yet, and its demonstrations."""
-    config = validated(config)
-    method = find_method(config.method)
-    parse_expression(config.reward or method.reward)
-    device = choose_device(config.device)
-    envs = make_envs(config.env if env is None else env, config.num_envs, config.seed, clip_actions=config.clip_actions)
-    torch.set_num_threads(choose_threads(config, images=len(envs.obs_space.shape) == 3, device=device))
-    demos = load_demos(config, method, envs, demos)
-    return Trainer(config, envs, device), demos
+def scores(metrics: Metrics, demonstrator: float | None) -> Metrics:
+    """The true training score under its public names, alone and against the demonstrator's."""
+    raw = metrics.get("rollout/ep_rew_mean")
+    if raw is None:
+        return {}
+    return {"score/raw": raw} | ({"score/vs_expert": raw / demonstrator} if demonstrator else {})
 
 
 def start(config: RunConfig, out: Path, listener: Listener | None = None) -> Run:
     """Begin a new run in a new folder."""
-    listener = listener or Silent()
     trainer, demos = build(config)
     provenance = collect_provenance(sys.argv, demos.content_hash if demos else None, simulator_versions())
     provenance |= {"demonstrator": demonstrator_return(demos)}
-    folder = RunDirectory.create(out, to_dict(config), provenance, required_bytes=_checkpoint_bytes(trainer))
-    return _ready(trainer, demos, folder, listener)
+    with ExitStack() as undo:
+        folder = RunDirectory.create(out, to_dict(config), provenance, required_bytes=_checkpoint_bytes(trainer))
+        undo.enter_context(folder)
+        run = _ready(trainer, demos, folder, listener or Silent())
+        undo.pop_all()
+    return run
 
 
 def resume(path: Path, listener: Listener | None = None) -> Run:
     """Go on exactly where a run stopped."""
-    listener = listener or Silent()
-    folder = RunDirectory.open(path)
-    config = from_dict(RunConfig, folder.config)
-    trainer, demos = build(config)
-    _check_demos_unchanged(folder.provenance, demos, config)
-    return _ready(trainer, demos, folder, listener)
+    with ExitStack() as undo:
+        folder = undo.enter_context(RunDirectory.open(path))
+        config = from_dict(RunConfig, folder.config)
+        trainer, demos = build(config)
+        _check_demos_unchanged(folder.provenance, demos, config)
+        run = _ready(trainer, demos, folder, listener or Silent())
+        undo.pop_all()
+    return run
 
 
 def _ready(trainer: Trainer, demos: Demonstrations | None, folder: RunDirectory, listener: Listener) -> Run:
     run = Run(trainer, folder, Evaluator(trainer.config, trainer.config.env), demonstrator_return(demos), listener)
     checkpoint = folder.load_latest()
     if checkpoint is None:
+        listener.noted("learning from the demonstrations" if demos else "starting")
         folder.rewind(-1)
         folder.log_metrics(0, fit(trainer, demos))
         run.save()
@@ -288,7 +219,7 @@ def _ready(trainer: Trainer, demos: Demonstrations | None, folder: RunDirectory,
             listener.noted(f"resume mode {trainer.envs.resume_mode}: open episodes were dropped and are not counted")
         listener.noted(f"going on from {trainer.env_steps:,} steps")
     folder.set_status("running", trainer.env_steps)
-    run._first_step = trainer.env_steps
+    run.start_clock()
     return run
 
 

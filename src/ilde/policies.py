@@ -1,27 +1,34 @@
-"""Trained policies, taken out of their run directories: only the newest checkpoint is needed, no demonstrations."""
+"""Trained policies, taken out of run directories or policy files: no demonstrations are needed."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
+import safetensors
+import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from ilde.config import RunConfig, from_dict
+from ilde.config import RunConfig, from_dict, to_dict
 from ilde.data import UserError
+from ilde.demos.bundled import FOLDER as BUNDLED
 from ilde.envs import make_envs
 from ilde.envs.base import Array
 from ilde.evaluation import Evaluation, evaluate
+from ilde.learners.base import Learner
 from ilde.nets.policy import Decision, Policy, UniformPolicy
 from ilde.randomness import derive_seed, torch_generator
 from ilde.runs import RunDirectory
 from ilde.trainer import Trainer
 
+POLICY_KEY = "ilde"
+"""The metadata entry of a policy file."""
 MAX_ENVS = 32
 """Environments that play an evaluation's episodes side by side."""
 
@@ -40,21 +47,60 @@ class LoadedPolicy:
 
 
 def load_policy(path: Path, device: torch.device | str = "cpu") -> LoadedPolicy:
-    """The policy of a run at its newest readable checkpoint."""
+    """The policy of a run at its newest readable checkpoint, or of a policy file."""
+    if path.is_file():
+        return load_policy_file(path, device)
     folder = RunDirectory.read(path)
     config = from_dict(RunConfig, folder.config)
     checkpoint = folder.load_latest()
     if checkpoint is None:
         raise UserError(f"{path}: no checkpoint yet; `ilde resume {path}` goes on with the run")
+    learner, action_space = _untrained(config, device)
+    learner.load_state_dict(checkpoint.state["learner"])
+    demonstrator = folder.provenance.get("demonstrator")
+    return LoadedPolicy(learner.policy, config, checkpoint.state["env_steps"], demonstrator, action_space)
+
+
+def _untrained(config: RunConfig, device: torch.device | str) -> tuple[Learner, gym.spaces.Discrete | gym.spaces.Box]:
     # The parts that trained the policy also rebuild it, whatever its learner; one small environment tells the spaces.
     envs = make_envs(config.env, 1, config.seed, clip_actions=config.clip_actions)
     try:
-        learner = Trainer(replace(config, rollout_steps=1), envs, torch.device(device)).learner
+        return Trainer(replace(config, rollout_steps=1), envs, torch.device(device)).learner, envs.action_space
     finally:
         envs.close()
-    learner.load_state_dict(checkpoint.state["learner"])
-    demonstrator = folder.provenance.get("demonstrator")
-    return LoadedPolicy(learner.policy, config, checkpoint.state["env_steps"], demonstrator, envs.action_space)
+
+
+def save_policy_file(loaded: LoadedPolicy, path: Path) -> None:
+    """Write a policy as one safetensors file, with its configuration in the metadata."""
+    if not isinstance(loaded.policy, nn.Module):
+        raise UserError(f"{path}: a policy of method {loaded.config.method} has no weights to save")
+    facts = {"config": to_dict(loaded.config), "env_steps": loaded.env_steps, "demonstrator": loaded.demonstrator}
+    weights = {name: tensor.cpu().clone() for name, tensor in loaded.policy.state_dict().items()}
+    safetensors.torch.save_file(weights, path, {POLICY_KEY: json.dumps(facts)})
+
+
+def load_policy_file(path: Path, device: torch.device | str = "cpu") -> LoadedPolicy:
+    """Read what `save_policy_file` wrote."""
+    try:
+        with safetensors.safe_open(path, "pt") as file:
+            facts = json.loads((file.metadata() or {})[POLICY_KEY])
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        config = from_dict(RunConfig, facts["config"])
+        learner, action_space = _untrained(config, device)
+        policy = learner.policy
+        assert isinstance(policy, nn.Module)
+        policy.load_state_dict(weights)
+        return LoadedPolicy(policy, config, int(facts["env_steps"]), facts["demonstrator"], action_space)
+    except (safetensors.SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise UserError(f"{path}: not a policy file ({' '.join(str(error).split())})") from None
+
+
+def bundled_policy(name: str) -> LoadedPolicy:
+    """The policy that recorded a bundled demonstration, where it is shipped."""
+    path = BUNDLED / f"{name}.policy.safetensors"
+    if not path.is_file():
+        raise UserError(f"{name}: its policy is not shipped; `ilde demos show {name}` says how it was made")
+    return load_policy_file(path)
 
 
 def uniform_policy(env: str) -> LoadedPolicy:

@@ -50,9 +50,13 @@ class Trainer:
         match self.method.learner:
             case "ppo":
                 generator = torch_generator(self.config.seed, "policy")
-                policy = ActorCritic(self.envs.obs_space, self.envs.action_space, self.config.ppo.hidden, generator).to(
-                    self.device
-                )
+                policy = ActorCritic(
+                    self.envs.obs_space,
+                    self.envs.action_space,
+                    self.config.ppo.hidden,
+                    generator,
+                    initial_log_std=self.config.ppo.initial_log_std,
+                ).to(self.device)
                 return PPO(policy, self.config.ppo, torch_generator(self.config.seed, "minibatches"))
             case "none":
                 return NoLearning(UniformPolicy(self.envs.action_space).to(self.device))

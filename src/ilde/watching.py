@@ -17,8 +17,9 @@ from ilde.data import Transitions, UserError
 from ilde.demos import Demonstrations
 from ilde.envs import make_envs
 from ilde.envs.base import Array
-from ilde.launch import choose_device
 from ilde.nets.policy import Policy
+from ilde.policies import LoadedPolicy
+from ilde.prepare import choose_device
 from ilde.randomness import torch_generator
 from ilde.rewards.base import encode
 from ilde.rewards.compose import RewardMix
@@ -29,7 +30,7 @@ from ilde.video.camera import Filmable, open_stage
 from ilde.video.canvas import Picture, Strip, draw_frame
 from ilde.video.scenes import Scene, perform, reenact
 from ilde.video.strips import reward_strips, score_strip
-from ilde.video.writer import write_video
+from ilde.video.writer import check_video, side_by_side, write_video
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ def watch(
     """Film the newest policy of a run, with each reward term drawn under the picture."""
     if episodes < 1 or (max_steps is not None and max_steps < 1):
         raise UserError(f"{video}: {episodes} episodes of {max_steps} steps; film at least 1 of each")
+    check_video(video)
     trainer, demonstrator = load_to_play(run)
     config = trainer.config
     shot = film(
@@ -145,6 +147,36 @@ def watch(
         rendered=rendered,
     )
     return write_video(shot, video, shot.fps)
+
+
+def film_side_by_side(
+    left: LoadedPolicy,
+    right: LoadedPolicy,
+    video: Path,
+    *,
+    labels: tuple[str, str] = ("demonstrator", "imitator"),
+    seed: int = 0,
+    max_steps: int | None = 300,
+) -> Path:
+    """One video of two policies next to each other; the right one is measured against the left one's score."""
+
+    def shoot(loaded: LoadedPolicy, reference: float | None) -> Film:
+        config = loaded.config
+        return film(
+            loaded.policy,
+            config.env,
+            demonstrator=reference,
+            title=f"{config.method} on {config.env}",
+            seed=seed,
+            max_steps=max_steps,
+            clip_actions=config.clip_actions,
+        )
+
+    check_video(video)
+    first = shoot(left, None)
+    # Not the demonstrator's mean over whole episodes: this film may be cut, and then so is the left one.
+    second = shoot(right, first.returns[0])
+    return side_by_side(first, second, labels, video, first.fps)
 
 
 def load_to_play(run: Path) -> tuple[Trainer, float | None]:

@@ -116,7 +116,7 @@ def test_the_loss_equals_its_definition(
         references.array(target),
         clip=clip, clip_value=clip_value, value_weight=0.7, entropy_weight=0.03,
     )  # fmt: skip
-    assert float(ours) == pytest.approx(theirs, rel=tolerance, abs=tolerance)
+    assert ours.item() == pytest.approx(theirs, rel=tolerance, abs=tolerance)
 
 
 def test_normalised_advantages_have_mean_zero_and_deviation_one() -> None:

@@ -18,7 +18,7 @@ DEMOS_HELP = "a bundled name or a file, with `:0.1` after it for the first 10 pe
 
 def summary(name: str, demos: Demonstrations) -> dict[str, Any]:
     """What one line of a list says."""
-    from ilde.launch import demonstrator_return
+    from ilde.prepare import demonstrator_return
 
     return {
         "name": name,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,39 +15,9 @@ from ilde.cli.signals import StopRequest
 from ilde.runs import RunDirectory
 
 if TYPE_CHECKING:
-    from ilde.evaluation import Evaluation
-    from ilde.launch import Listener, Progress, Run
+    from ilde.launch import Run
 
 COLUMNS = ("actions", "mean", "95% interval", "episodes", "demonstrator", "ratio")
-
-
-class EvaluationTimer:
-    """Passes on what a run tells, and measures how much of the time goes into evaluation."""
-
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
-        self._began = self._previous = time.perf_counter()
-        self._evaluating = 0.0
-
-    @property
-    def share(self) -> float:
-        """Part of the time so far spent on evaluation."""
-        return self._evaluating / (time.perf_counter() - self._began)
-
-    def noted(self, message: str) -> None:
-        """Pass on."""
-        self._listener.noted(message)
-
-    def progressed(self, progress: Progress) -> None:
-        """Pass on; an evaluation can begin from here."""
-        self._listener.progressed(progress)
-        self._previous = time.perf_counter()
-
-    def evaluated(self, env_steps: int, evaluation: Evaluation) -> None:
-        """Pass on; an evaluation has lasted since the last event."""
-        self._evaluating += time.perf_counter() - self._previous
-        self._listener.evaluated(env_steps, evaluation)
-        self._previous = time.perf_counter()
 
 
 def make_display(*, as_json: bool) -> PlainDisplay | RichDisplay:
@@ -55,12 +25,11 @@ def make_display(*, as_json: bool) -> PlainDisplay | RichDisplay:
     return choose_display(sys.stderr if as_json else sys.stdout)
 
 
-def drive(out: Path, begin: Callable[[Listener], Run], display: PlainDisplay | RichDisplay, *, as_json: bool) -> int:
+def drive(out: Path, begin: Callable[[], Run], display: PlainDisplay | RichDisplay, *, as_json: bool) -> int:
     """Begin a run and train it to its end or to a signal; returns the exit code."""
-    timer = EvaluationTimer(display)
     display.noted(f"run {out}")
     try:
-        run = begin(timer)
+        run = begin()
         stop = StopRequest(lambda _: display.noted("stopping after this update; Ctrl-C again ends at once"))
         complete = _train(run, stop, display)
     except KeyboardInterrupt:
@@ -70,7 +39,7 @@ def drive(out: Path, begin: Callable[[Listener], Run], display: PlainDisplay | R
     if not complete:
         display.noted(f"stopped at {run.trainer.env_steps:,} steps; {_resume_hint(out)}")
     if complete or as_json:
-        print_outcome(out, timer.share, as_json=as_json)
+        print_outcome(out, run.evaluation_share, as_json=as_json)
     return 0 if complete else stop.exit_code
 
 
@@ -81,7 +50,9 @@ def _train(run: Run, stop: StopRequest, display: PlainDisplay | RichDisplay) -> 
         with stop, display.training(title, run.demonstrator):
             return run.train(stop)
     except Exception as error:
-        run.folder.set_status("failed", run.trainer.env_steps, " ".join(str(error).split()))
+        # On a full disk the status cannot be written either; the first error is the one to show.
+        with suppress(OSError):
+            run.folder.set_status("failed", run.trainer.env_steps, " ".join(str(error).split()))
         raise
     finally:
         run.folder.close()

@@ -52,9 +52,9 @@ def open_policy(run: Path, device_name: str) -> tuple[LoadedPolicy, torch.device
     """The policy of a run on a device, with as many threads as its networks deserve."""
     import torch
 
-    from ilde.launch import choose_device, choose_threads
     from ilde.nets.policy import ActorCritic
     from ilde.policies import load_policy
+    from ilde.prepare import choose_device, choose_threads
 
     device = choose_device(device_name)
     loaded = load_policy(run, device)

@@ -50,7 +50,7 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--env", metavar="ENV", help="what to step (default: an Atari game, CartPole-v1 without ale-py)"
     )
-    parser.add_argument("--seconds", type=float, default=10.0, metavar="S", help="to measure for (default: 10)")
+    parser.add_argument("--seconds", type=float, default=3.0, metavar="S", help="to measure each part for (default: 3)")
 
 
 def run_bench(args: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from ilde.cli.printing import print_json, print_table
 from ilde.cli.signals import StopRequest
 from ilde.data import UserError
 from ilde.evaluation import mean_interval
-from ilde.launch import build, choose_device
+from ilde.prepare import build, choose_device
 
 if TYPE_CHECKING:
     from ilde.config import RunConfig
@@ -52,7 +52,8 @@ class Fleet:
             assert child.stdout is not None
             for line in child.stdout:
                 self._note(f"seed {seed}: {line.rstrip()}")
-        return child.returncode
+        # A process that died of a signal has its number, negative; a shell would say 128 more than it.
+        return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
     def _forward(self, number: int) -> None:
         for child in self._children:

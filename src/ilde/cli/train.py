@@ -39,7 +39,7 @@ def run_train(args: argparse.Namespace) -> int:
         out = args.out or default_out(config.env, config.method)
         return train_seeds(config, settings, seeds, out, display.noted, as_json=args.json)
     out = args.out or default_out(config.env, config.method, config.seed)
-    return drive(out, lambda listener: start(config, out, listener), display, as_json=args.json)
+    return drive(out, lambda: start(config, out, display), display, as_json=args.json)
 
 
 def _resume_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,7 @@ def run_resume(args: argparse.Namespace) -> int:
         display.noted(f"{args.run}: finished at {status.env_steps:,} steps; nothing is left to do")
         print_outcome(args.run, as_json=args.json)
         return 0
-    return drive(args.run, lambda listener: resume(args.run, listener), display, as_json=args.json)
+    return drive(args.run, lambda: resume(args.run, display), display, as_json=args.json)
 
 
 VERBS = (

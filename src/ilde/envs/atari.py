@@ -24,7 +24,8 @@ from ilde.envs.tally import EpisodeTally
 
 _logger = logging.getLogger(__name__)
 
-RESEED_AFTER = 8192
+RESEED_AFTER = 32_768
+"""Steps of a copy between seedings: each reloads the ROM, so few cost little; a restore replays at most about this."""
 MAX_FRAMES_PER_GAME = 108_000
 
 

@@ -43,6 +43,8 @@ class PPOConfig:
     """Over what advantages are normalised."""
     hidden: int = 100
     """Units of each hidden layer on vector observations."""
+    initial_log_std: float = 0.0
+    """Logarithm of the first spread of continuous actions."""
 
 
 class Batch(NamedTuple):

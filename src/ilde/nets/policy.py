@@ -60,7 +60,13 @@ class ActorCritic(nn.Module):
     """The policy PPO trains: a distribution over actions and a value for each observation."""
 
     def __init__(
-        self, obs_space: gym.spaces.Box, action_space: gym.Space[object], hidden: int, generator: torch.Generator
+        self,
+        obs_space: gym.spaces.Box,
+        action_space: gym.Space[object],
+        hidden: int,
+        generator: torch.Generator,
+        *,
+        initial_log_std: float = 0.0,
     ) -> None:
         super().__init__()
         self.images = len(obs_space.shape) == 3
@@ -83,7 +89,7 @@ class ActorCritic(nn.Module):
         elif isinstance(action_space, gym.spaces.Box):
             size = math.prod(action_space.shape)
             self.action_head = linear(width, size, orthogonal(1.0), generator)
-            self.log_std = nn.Parameter(torch.zeros(size))
+            self.log_std = nn.Parameter(torch.full((size,), initial_log_std))
         else:
             raise UserError(f"action space {action_space}: only Discrete and Box are supported")
 

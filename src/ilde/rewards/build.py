@@ -105,7 +105,12 @@ def build_reward(
         wanted = config.scale.terms == "all" or (config.scale.terms == "exploration" and not imitates)
         return scale() if wanted and name != "constant" else None
 
+    def weight(term: WeightedTerm) -> float:
+        return term.weight * (config.curiosity_factor if term.name == "giril" else 1.0)
+
     summands = parse_expression(expression)
-    terms = {term.name: ScaledTerm(blueprint.build(term.name), term.weight, term_scale(term.name)) for term in summands}
+    terms = {
+        term.name: ScaledTerm(blueprint.build(term.name), weight(term), term_scale(term.name)) for term in summands
+    }
     seen = space if needs_features(summands) else None
     return RewardMix(terms, seen, blueprint.code, scale() if config.scale.total else None)

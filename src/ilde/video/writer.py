@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from itertools import chain, zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +18,20 @@ GAP = 8
 """Pixels between two films."""
 
 
-def write_video(frames: Iterable[Picture], path: Path, fps: float) -> Path:
-    """Write frames of one size as they come; none is kept in memory."""
+def check_video(path: Path) -> Any:
+    """Refuse, before any work, what could not be written; returns the writing library."""
+    if path.suffix != ".mp4":
+        raise UserError(f"{path}: videos are written as mp4; give it a name that ends in .mp4")
     try:
         import imageio_ffmpeg
     except ImportError as error:
         raise UserError(f"{path}: videos need imageio-ffmpeg: pip install ilde[video]") from error
-    path = Path(path)
-    if path.suffix != ".mp4":
-        raise UserError(f"{path}: videos are written as mp4; give it a name that ends in .mp4")
+    return imageio_ffmpeg
+
+
+def write_video(frames: Iterable[Picture], path: Path, fps: float) -> Path:
+    """Write frames of one size as they come; none is kept in memory."""
+    imageio_ffmpeg = check_video(path)
     stream = iter(frames)
     first = next(stream, None)
     if first is None:
@@ -38,10 +45,10 @@ def write_video(frames: Iterable[Picture], path: Path, fps: float) -> Path:
         sink = imageio_ffmpeg.write_frames(
             str(unfinished), size, fps=fps, quality=8, macro_block_size=2, output_params=options
         )
-        sink.send(None)
-        for frame in chain((first,), stream):
-            sink.send(np.ascontiguousarray(_even(frame)))
-        sink.close()
+        with closing(sink):
+            sink.send(None)
+            for frame in chain((first,), stream):
+                sink.send(np.ascontiguousarray(_even(frame)))
         os.replace(unfinished, path)
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror or error}); choose another file") from error

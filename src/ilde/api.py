@@ -1,0 +1,207 @@
+"""The library in one class: demonstrations in, a policy out, on any Gymnasium environment.
+
+What the command line does with a run directory, this does in memory; `save` and `load` go between the two.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+import torch
+
+from ilde.config import RunConfig, find_preset, from_dict, to_dict
+from ilde.data import Metrics, UserError
+from ilde.demos import Demonstrations
+from ilde.demos import load as load_demos
+from ilde.demos import save as save_demos
+from ilde.envs import EnvLike, canonical_env_id, simulator_versions
+from ilde.envs.base import Array
+from ilde.envs.names import is_atari
+from ilde.evaluation import Evaluation
+from ilde.launch import Evaluator, Listener, Progress, Silent, scores
+from ilde.nets.policy import Policy
+from ilde.prepare import build, demonstrator_return, fit
+from ilde.randomness import torch_generator
+from ilde.runs import RunDirectory, collect_provenance
+
+DemosLike: TypeAlias = str | Path | Demonstrations
+"""A bundled name or a path, with an optional `:0.1` for the first tenth, or demonstrations in memory."""
+
+OWN_DEMOS = "demos.npz"
+"""Demonstrations without a file of their own are kept beside the run."""
+
+
+class Imitator:
+    """Learns to act in an environment from demonstrations.
+
+    Args:
+        env: an id, a function that builds one environment, or a vector environment.
+        demos: what to learn from; None for methods that do without.
+        method: a row of `ilde.METHODS`; `ilde` if neither this nor `config` names one.
+        seed: decides every random number.
+        preset: where the settings come from; `atari` for Atari ids and `quick` otherwise.
+        config: all settings, in place of a preset; `env`, `demos`, `method` and `seed` replace its own where given.
+    """
+
+    def __init__(
+        self,
+        env: EnvLike,
+        demos: DemosLike | None = None,
+        method: str | None = None,
+        *,
+        seed: int | None = None,
+        preset: str | None = None,
+        config: RunConfig | None = None,
+    ) -> None:
+        if config is not None and preset is not None:
+            raise UserError(f"preset {preset!r} and config: give one of them")
+        settings = config or find_preset(preset or _usual_preset(env))
+        settings = replace(
+            settings,
+            method=method or settings.method,
+            seed=settings.seed if seed is None else seed,
+            num_envs=env.num_envs if isinstance(env, gym.vector.VectorEnv) else settings.num_envs,
+        )
+        if demos is not None:
+            settings = replace(settings, demos=None if isinstance(demos, Demonstrations) else str(demos))
+        in_memory = demos if isinstance(demos, Demonstrations) else None
+        self._source = canonical_env_id(env) if isinstance(env, str) else env
+        self._trainer, self._demos = build(settings, env=self._source, demos=in_memory)
+        self._trainer.config = replace(settings, env=self._trainer.envs.env_id)
+        self._fitted = False
+        self._rows: list[tuple[int, Metrics]] = []
+        self._generator = torch_generator(settings.seed, "predicting", self._trainer.device)
+
+    @property
+    def config(self) -> RunConfig:
+        """All settings."""
+        return self._trainer.config
+
+    @property
+    def env_steps(self) -> int:
+        """Agent steps learned from so far."""
+        return self._trainer.env_steps
+
+    @property
+    def policy(self) -> Policy:
+        """The policy as it stands, on its device."""
+        return self._trainer.learner.policy
+
+    @property
+    def demonstrator(self) -> float | None:
+        """What the demonstrator scores."""
+        return demonstrator_return(self._demos)
+
+    def learn(self, total_timesteps: int, listener: Listener | None = None) -> Self:
+        """Learn for this many agent steps, rounded up to whole rollouts.
+
+        The learning rate falls over all steps asked for so far: a second call raises it again, then lets it fall.
+        """
+        if total_timesteps < 1:
+            raise UserError(f"total_timesteps is {total_timesteps}; need at least 1")
+        trainer, listener = self._trainer, listener or Silent()
+        trainer.config = replace(trainer.config, steps=trainer.env_steps + total_timesteps)
+        if not self._fitted:
+            self._rows.append((0, fit(trainer, self._demos)))
+            self._fitted = True
+        first, began = trainer.env_steps, time.perf_counter()
+        while not trainer.done:
+            metrics = trainer.iterate()
+            metrics |= scores(metrics, self.demonstrator)
+            self._rows.append((trainer.env_steps, metrics))
+            speed = (trainer.env_steps - first) / max(time.perf_counter() - began, 1e-9)
+            listener.progressed(Progress(trainer.env_steps, trainer.config.steps, metrics, speed, 0.0))
+        return self
+
+    def predict(self, obs: Any, deterministic: bool = True) -> tuple[Array, None]:
+        """The action for an observation, or the actions for a batch; the second value is there for recurrent peers."""
+        space = self._trainer.envs.obs_space
+        given = np.asarray(obs)
+        single = given.shape == space.shape
+        if not single and given.shape[1:] != space.shape:
+            raise UserError(
+                f"observation of shape {given.shape}; the environment gives {space.shape}, alone or in a batch"
+            )
+        if not np.can_cast(given.dtype, space.dtype, "same_kind"):
+            raise UserError(f"observation of {given.dtype}; the environment gives {space.dtype}")
+        # A copy: a tensor cannot promise to leave the caller's array alone.
+        batch = torch.from_numpy(np.array(given[None] if single else given, dtype=space.dtype)).to(self._trainer.device)
+        action: Array = self.policy.act(batch, self._generator, greedy=deterministic).action.cpu().numpy()
+        actions = self._trainer.envs.action_space
+        if self.config.clip_actions and isinstance(actions, gym.spaces.Box):
+            action = np.clip(action, actions.low, actions.high)
+        return (action[0] if single else action), None
+
+    def evaluate(self, episodes: int = 20, greedy: bool = True, env: EnvLike | None = None) -> Evaluation:
+        """True returns of whole episodes, in environments of their own; `env` names others than those of training."""
+        source = self._source if env is None else env
+        if isinstance(source, gym.vector.VectorEnv):
+            raise UserError(
+                "evaluation plays in environments of its own: pass env, an id or a function that builds one"
+            )
+        if episodes < 1:
+            raise UserError(f"episodes is {episodes}; need at least 1")
+        return Evaluator(self.config, source)(self._trainer, episodes, None, greedy=greedy)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a new run directory; where `env` was an id, `ilde eval`, `watch` and `resume` go on with it."""
+        path, trainer = Path(path), self._trainer
+        if not self._fitted:
+            raise UserError(f"{path}: nothing learned yet; call learn first")
+        config, demos = trainer.config, self._demos
+        in_memory = demos is not None and config.demos is None
+        if in_memory:
+            config = replace(config, demos=str((path / OWN_DEMOS).absolute()))
+        provenance = collect_provenance(sys.argv, demos.content_hash if demos else None, simulator_versions())
+        provenance |= {"demonstrator": self.demonstrator, "own_env": not isinstance(self._source, str)}
+        with RunDirectory.create(path, to_dict(config), provenance) as folder:
+            if in_memory and demos is not None:
+                save_demos(demos, path / OWN_DEMOS)
+            for env_steps, metrics in self._rows:
+                folder.log_metrics(env_steps, metrics)
+            folder.save(trainer.env_steps, trainer.state_dict(), {"resume_mode": trainer.envs.resume_mode})
+            folder.set_status("finished" if trainer.done else "interrupted", trainer.env_steps)
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path, env: EnvLike | None = None) -> Self:
+        """Take up a run directory where it stands; `env` is needed where it was not an id."""
+        folder = RunDirectory.read(Path(path))
+        checkpoint = folder.load_latest()
+        if checkpoint is None:
+            raise UserError(f"{path}: no checkpoint yet; `ilde resume {path}` goes on with it")
+        if env is None and folder.provenance.get("own_env"):
+            raise UserError(f"{path}: made with an environment of your own; pass it as env")
+        config, kept = from_dict(RunConfig, folder.config), Path(path) / OWN_DEMOS
+        agent = cls(config.env if env is None else env, load_demos(kept) if kept.exists() else None, config=config)
+        agent._trainer.load_state_dict(checkpoint.state)
+        agent._fitted = True
+        for row in folder.metrics.rows():
+            metrics = {name: value for name, value in row.items() if name != "env_steps" and value is not None}
+            agent._rows += [(row["env_steps"], metrics)] if row["env_steps"] <= agent.env_steps else []
+        return agent
+
+    def export(self, path: str | Path) -> float:
+        """Write the greedy policy as ONNX; returns its largest difference from PyTorch on random observations."""
+        # Here, because onnx is an optional extra and slow to import.
+        from ilde.export import export_policy
+
+        envs, config = self._trainer.envs, self.config
+        facts = {"env": config.env, "method": config.method, "env_steps": str(self.env_steps)}
+        return export_policy(
+            self.policy, envs.obs_space, envs.action_space, Path(path), clip_actions=config.clip_actions, facts=facts
+        )
+
+    def close(self) -> None:
+        """Free the environments."""
+        self._trainer.envs.close()
+
+
+def _usual_preset(env: EnvLike) -> str:
+    return "atari" if isinstance(env, str) and is_atari(canonical_env_id(env)) else "quick"

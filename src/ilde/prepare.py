@@ -1,0 +1,101 @@
+"""Everything before the first iteration: device, environments, demonstrations, and what is learned from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from ilde.collector import Collector
+from ilde.config import RunConfig, validated
+from ilde.data import Metrics, Transitions, UserError
+from ilde.demos import Demonstrations, resolve
+from ilde.demos.demonstrations import shuffle_transitions
+from ilde.envs import EnvLike, make_envs
+from ilde.envs.base import EnvBatch
+from ilde.methods import Method, find_method
+from ilde.nets.policy import UniformPolicy
+from ilde.randomness import torch_generator
+from ilde.rewards.expression import needs_demos, needs_features, parse_expression
+from ilde.trainer import Trainer
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of that name, checked before any work."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise UserError("device cuda: no GPU can be used here; choose --device cpu")
+    return torch.device(name)
+
+
+def choose_threads(config: RunConfig, *, images: bool, device: torch.device) -> int:
+    """Threads for tensors: one beside a GPU, where they would fight the simulator's, and one for small networks."""
+    return config.threads or (torch.get_num_threads() if images and device.type == "cpu" else 1)
+
+
+def random_rollout(envs: EnvBatch, steps: int, seed: int, role: str) -> Transitions:
+    """A uniformly random policy's steps (T, N), from freshly reset environments."""
+    policy = UniformPolicy(envs.action_space)
+    return Collector(envs, policy, steps, torch_generator(seed, role), torch.device("cpu")).collect().transitions
+
+
+def load_demos(
+    config: RunConfig, method: Method, envs: EnvBatch, given: Demonstrations | None
+) -> Demonstrations | None:
+    """The demonstrations of a run, checked against its environment; None if the method does without."""
+    if method.demos == "unused" and not needs_demos(parse_expression(config.reward or method.reward)):
+        return None
+    if given is None and config.demos is None:
+        raise UserError(f"method {method.name} learns from demonstrations; name them with --demos")
+    demos = given if given is not None else resolve(config.demos or "")
+    demos.check_matches(envs.env_id, envs.obs_space, envs.action_space, config.demos or "demonstrations")
+    return demos
+
+
+def prepare_demos(demos: Demonstrations | None, use: str, envs: EnvBatch, seed: int) -> Transitions | None:
+    """What the reward models see of the demonstrations, controls included."""
+    if demos is None:
+        return None
+    transitions = demos.transitions()
+    if use == "shuffled":
+        return shuffle_transitions(transitions, torch_generator(seed, "shuffle"))
+    if use == "random-policy":
+        first_env = random_rollout(envs, len(transitions), seed, "wrong-demos").map(lambda x: x[:, 0].clone())
+        return first_env.map(lambda x: torch.full_like(x, torch.nan) if x is first_env.env_reward else x)
+    return transitions
+
+
+def fit(trainer: Trainer, demos: Demonstrations | None) -> Metrics:
+    """Everything learned before interaction; the environments start anew afterwards."""
+    config, envs, device = trainer.config, trainer.envs, trainer.device
+    terms = parse_expression(config.reward or trainer.method.reward)
+    if not needs_features(terms):
+        return {}
+    steps = max(1, config.rewards.background_steps // envs.num_envs)
+    background = random_rollout(envs, steps, config.seed, "background")
+    transitions = prepare_demos(demos, trainer.method.demos, envs, config.seed)
+    metrics = trainer.fit(None if transitions is None else transitions.to(device), background)
+    trainer.collector.restart()
+    return metrics
+
+
+def demonstrator_return(demos: Demonstrations | None) -> float | None:
+    """What the demonstrator scores: measured over many episodes where the recording says so."""
+    if demos is None:
+        return None
+    measured = demos.header.demonstrator
+    return measured.mean if measured is not None else float(np.mean(demos.header.returns))
+
+
+def build(
+    config: RunConfig, *, env: EnvLike | None = None, demos: Demonstrations | None = None
+) -> tuple[Trainer, Demonstrations | None]:
+    """A trainer that has learned nothing yet, and its demonstrations."""
+    config = validated(config)
+    method = find_method(config.method)
+    parse_expression(config.reward or method.reward)
+    device = choose_device(config.device)
+    envs = make_envs(config.env if env is None else env, config.num_envs, config.seed, clip_actions=config.clip_actions)
+    torch.set_num_threads(choose_threads(config, images=len(envs.obs_space.shape) == 3, device=device))
+    demos = load_demos(config, method, envs, demos)
+    return Trainer(config, envs, device), demos

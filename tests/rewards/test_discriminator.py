@@ -1,0 +1,174 @@
+"""GAIL and VAIL: the bottleneck by hand, the loss against its definition, the forms of the reward, what is learned."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import references
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from toys import generator
+
+from ilde.rewards.base import Encoded
+from ilde.rewards.discriminator import (
+    AdversarialReward,
+    Discriminator,
+    DiscriminatorConfig,
+    Judgement,
+    bottleneck_kl,
+    imitation_reward,
+)
+
+
+def model(*, bottleneck: bool = True, features: int = 3, seed: int = 0, **config: Any) -> AdversarialReward:
+    draw = generator(seed)
+    net = Discriminator(features, 6, nn.Tanh, bottleneck=bottleneck, generator=draw)
+    return AdversarialReward(net, DiscriminatorConfig(**config), draw)
+
+
+def encoded(features: torch.Tensor, action: torch.Tensor | None = None) -> Encoded:
+    batch = features.shape[:-1]
+    action = torch.zeros(*batch, 2) if action is None else action
+    return Encoded(features, action, features, torch.zeros(batch, dtype=torch.bool), torch.zeros(batch))
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "expected"),
+    # (1 + 4 - 1) / 2 - log 2; a standard normal costs nothing; a shift of 2 costs 2 nats.
+    [(1.0, 2.0, 2 - math.log(2)), (0.0, 1.0, 0.0), (2.0, 1.0, 2.0), (0.0, math.e, (math.e**2 - 1) / 2 - 1)],
+)
+def test_the_bottleneck_costs_the_kl_of_known_gaussians(mean: float, std: float, expected: float) -> None:
+    judgement = Judgement(torch.tensor([mean]), torch.tensor([math.log(std)]))
+    assert float(bottleneck_kl(judgement)) == pytest.approx(expected, abs=1e-6)
+
+
+def test_every_form_of_the_reward_by_hand_and_rising_with_the_logit() -> None:
+    third = torch.tensor([math.log(0.5)])  # D = 1/3
+    assert float(imitation_reward(third, "softplus")) == pytest.approx(-math.log(2 / 3))
+    assert float(imitation_reward(third, "logit")) == pytest.approx(math.log(1 / 3) - math.log(2 / 3))
+    assert float(imitation_reward(third, "neg-log-d")) == pytest.approx(math.log(1 / 3))
+    for form in ("softplus", "logit", "neg-log-d"):
+        assert imitation_reward(torch.linspace(-50, 50, 11), form).diff().min() >= 0
+        assert imitation_reward(torch.tensor([-1e4, 1e4]), form).isfinite().all()
+
+
+def test_a_discriminator_without_an_opinion_loses_two_log_two() -> None:
+    untold = model(bottleneck=False)
+    for parameter in untold.net.parameters():
+        parameter.data.zero_()
+    loss, statistics = untold.loss(torch.ones(4, 3), torch.ones(4, 3))
+    assert float(loss.detach()) == pytest.approx(2 * math.log(2))
+    assert float(statistics["disc_acc"]) == 0.5
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-6), (torch.float32, 1e-4)])
+@settings(max_examples=30, deadline=None)
+@given(
+    size=st.integers(1, 6),
+    seed=st.integers(0, 2**20),
+    bottleneck=st.booleans(),
+    weight=st.floats(0, 3),
+    limit=st.floats(0, 1),
+    scale=st.sampled_from([0.1, 1.0, 5.0]),
+)
+def test_the_loss_equals_its_definition(
+    dtype: torch.dtype, tolerance: float, size: int, seed: int, bottleneck: bool, weight: float, limit: float,
+    scale: float,
+) -> None:  # fmt: skip
+    term = model(bottleneck=bottleneck, seed=seed, bottleneck_weight=weight, information_limit=limit)
+    term.net.to(dtype)
+    draw = generator(seed + 1)
+    demos, policy = (scale * torch.randn(size, 3, generator=draw, dtype=dtype) for _ in range(2))
+    twin = generator(0)
+    twin.set_state(term.generator.get_state())
+    noise = tuple(references.array(torch.randn(size, generator=twin)) for _ in range(2))
+    ours, statistics = term.loss(demos, policy)
+
+    def judged(x: torch.Tensor) -> tuple[float, float | None]:
+        units = references.dense(list(term.net.trunk), references.array(x))
+        mean = float(references.linear(term.net.mean_head, units[: term.net.mean_units])[0])
+        if term.net.log_std_head is None:
+            return mean, None
+        return mean, float(references.linear(term.net.log_std_head, units[term.net.mean_units :])[0])
+
+    expert, learner = [judged(x) for x in demos], [judged(x) for x in policy]
+    theirs = references.adversarial_loss(expert, learner, (noise[0], noise[1]), weight=weight, limit=limit)
+    assert ours.item() == pytest.approx(theirs, rel=tolerance, abs=tolerance)
+    right = [m > 0 for m, _ in expert] + [m <= 0 for m, _ in learner]
+    assert float(statistics["disc_acc"]) == pytest.approx(sum(right) / len(right), abs=0.5 / size)
+
+
+def test_the_limit_shifts_the_loss_and_no_gradient() -> None:
+    losses, slopes = [], []
+    for limit in (0.0, 0.7):
+        term = model(information_limit=limit, seed=2)
+        loss, _ = term.loss(torch.ones(4, 3), -torch.ones(4, 3))
+        losses.append(float(loss.detach()))
+        slopes.append(torch.autograd.grad(loss, list(term.net.parameters())))
+    assert losses[0] - losses[1] == pytest.approx(0.7, abs=1e-6)
+    assert all(torch.equal(one, other) for one, other in zip(*slopes, strict=True))
+
+
+def test_the_gradient_penalty_is_the_squared_distance_of_the_slope_from_one() -> None:
+    # A trunk that passes its input on (tanh is straight near 0), and a head that sums: the slope is sqrt(3).
+    term = model(bottleneck=False, gradient_penalty=10.0)
+    for layer in (x for x in term.net.trunk if isinstance(x, nn.Linear)):
+        layer.weight.data.copy_(torch.eye(*layer.weight.shape))
+        layer.bias.data.zero_()
+    term.net.mean_head.weight.data.fill_(1.0)
+    tiny = torch.full((2, 3), 1e-4)
+    with_penalty = term.loss(tiny, -tiny)[0].detach()
+    without = AdversarialReward(term.net, DiscriminatorConfig(), generator(0)).loss(tiny, -tiny)[0].detach()
+    assert float(with_penalty - without) == pytest.approx(10 * (math.sqrt(3) - 1) ** 2, rel=1e-4)
+
+
+@pytest.mark.parametrize("bottleneck", [False, True], ids=["gail", "vail"])
+def test_after_some_updates_demonstrated_states_pay_more(bottleneck: bool) -> None:
+    term = model(bottleneck=bottleneck, learning_rate=1e-2, passes=20)
+    term.fit(encoded(torch.ones(16, 3)))
+    metrics = term.update(encoded(-torch.ones(4, 4, 3)))
+    there, elsewhere = (float(term.reward(encoded(x * torch.ones(1, 3)))) for x in (1.0, -1.0))
+    assert there > elsewhere + 0.1
+    assert metrics["disc/expert_logit"] > metrics["disc/policy_logit"]
+
+
+def test_separable_states_settle_where_the_bottleneck_lets_them() -> None:
+    # Solved numerically for weight 1: mu = +-0.70, sigma = 0.85, so the reward spans softplus(-0.70) to softplus(0.70).
+    term = model(learning_rate=1e-2, passes=300, batch_size=512)
+    term.fit(encoded(torch.ones(512, 3)))
+    metrics = term.update(encoded(-torch.ones(8, 8, 3)))
+    there, elsewhere = (term.net(torch.full((1, 3), x)) for x in (1.0, -1.0))
+    assert there.logit.item() == pytest.approx(0.70, abs=0.1)
+    assert elsewhere.logit.item() == pytest.approx(-0.70, abs=0.1)
+    assert there.log_std.exp().item() == pytest.approx(0.85, abs=0.1)
+    assert metrics["disc/disc_acc"] > 0.9
+
+
+def test_the_default_input_is_the_state_alone_and_a_switch_adds_the_action() -> None:
+    features, one, other = torch.ones(1, 3), torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
+    blind, seeing = model(), model(features=5, input="state-action")
+    assert torch.equal(blind.reward(encoded(features, one)), blind.reward(encoded(features, other)))
+    assert not torch.equal(seeing.reward(encoded(features, one)), seeing.reward(encoded(features, other)))
+
+
+def test_each_pass_takes_every_demonstration_once() -> None:
+    term = model(batch_size=4, passes=2)
+    term.fit(encoded(torch.arange(10.0)[:, None].expand(10, 3)))
+    seen: list[float] = []
+
+    def note(demos: torch.Tensor, policy: torch.Tensor) -> dict[str, torch.Tensor]:
+        seen.extend(demos[:, 0].tolist())
+        return {}
+
+    term._learn = note  # type: ignore[method-assign]
+    term.update(encoded(torch.zeros(2, 2, 3)))
+    assert sorted(seen[:10]) == sorted(seen[10:]) == list(range(10))
+
+
+def test_without_demonstrations_it_says_so() -> None:
+    with pytest.raises(RuntimeError, match="never given demonstrations"):
+        model().update(encoded(torch.zeros(2, 2, 3)))

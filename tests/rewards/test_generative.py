@@ -1,0 +1,177 @@
+"""GIRIL: the loss against its definition, what the fitted model finds curious, and what it must not pay for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import references
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn.functional import one_hot
+from toys import generator
+
+from ilde.config import find_preset
+from ilde.rewards.base import Encoded
+from ilde.rewards.generative import GenerativeConfig, GenerativeReward, TransitionVAE, latent_kl
+
+
+def model(
+    *, features: int = 3, actions: int = 2, hidden: int = 5, discrete: bool = True, seed: int = 0, **config: Any
+) -> GenerativeReward:
+    draw = generator(seed)
+    net = TransitionVAE(features, actions, hidden, nn.Tanh, draw)
+    return GenerativeReward(net, GenerativeConfig(**config), draw, discrete=discrete)
+
+
+def batch_of(features: torch.Tensor, action: torch.Tensor, next_features: torch.Tensor) -> Encoded:
+    size = features.shape[0]
+    return Encoded(features, action, next_features, torch.zeros(size, dtype=torch.bool), torch.zeros(size))
+
+
+@pytest.mark.parametrize(
+    ("mean", "log_var", "expected"),
+    [([0.0, 0.0], [0.0, 0.0], 0.0), ([1.0, 2.0], [0.0, 0.0], 2.5), ([0.0], [math.log(4)], 1.5 - math.log(2))],
+)
+def test_the_latent_costs_the_kl_of_known_gaussians(mean: list[float], log_var: list[float], expected: float) -> None:
+    assert float(latent_kl(torch.tensor(mean), torch.tensor(log_var))) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-6), (torch.float32, 1e-4)])
+@settings(max_examples=30, deadline=None)
+@given(
+    size=st.integers(1, 5), seed=st.integers(0, 2**20), discrete=st.booleans(), action_weight=st.floats(0, 100),
+    latent_weight=st.floats(0, 2), scale=st.sampled_from([0.1, 1.0, 5.0]),
+)  # fmt: skip
+def test_the_loss_equals_its_definition(
+    dtype: torch.dtype, tolerance: float, size: int, seed: int, discrete: bool, action_weight: float,
+    latent_weight: float, scale: float,
+) -> None:  # fmt: skip
+    term = model(discrete=discrete, seed=seed, action_weight=action_weight, latent_weight=latent_weight)
+    term.net.to(dtype)
+    draw = generator(seed + 1)
+    features, next_features = (scale * torch.randn(size, 3, generator=draw, dtype=dtype) for _ in range(2))
+    choice = one_hot(torch.randint(2, (size,), generator=draw), 2).to(dtype)
+    action = choice if discrete else torch.randn(size, 2, generator=draw, dtype=dtype)
+    twin = generator(0)
+    twin.set_state(term.generator.get_state())
+    noise = references.array(torch.randn(size, 2, generator=twin))
+    ours = term.loss(batch_of(features, action, next_features))
+    theirs = references.generative_loss(
+        term.net, references.array(features), references.array(action), references.array(next_features), noise,
+        discrete=discrete, action_weight=action_weight, latent_weight=latent_weight,
+    )  # fmt: skip
+    assert ours.item() == pytest.approx(theirs, rel=tolerance, abs=tolerance)
+
+
+def test_the_reward_is_the_mean_squared_error_of_the_decoded_successor() -> None:
+    term = model()
+    for parameter in term.net.parameters():
+        parameter.data.zero_()
+    term.net.next_head.bias.data.copy_(torch.tensor([1.0, 2.0, 3.0]))
+    batch = batch_of(torch.zeros(1, 3), torch.zeros(1, 2), torch.tensor([[1.0, 0.0, 6.0]]))
+    assert float(term.reward(batch)) == pytest.approx((0 + 4 + 9) / 3)
+
+
+def test_dying_pays_nothing() -> None:
+    term = model()
+    batch = batch_of(torch.randn(4, 3, generator=generator()), torch.zeros(4, 2), torch.full((4, 3), 9.0))
+    alive = term.reward(batch)
+    ended = replace(batch, terminated=torch.tensor([True, False, True, False]))
+    assert (alive > 1).all()
+    assert term.reward(ended).tolist() == [0.0, float(alive[1]), 0.0, float(alive[3])]
+
+
+def walk(size: int, *, discrete: bool, seed: int = 0) -> Encoded:
+    """Steps on a line whose successor is the state plus the action: -1 or +1 where actions are discrete."""
+    draw = generator(seed)
+    features = torch.rand(size, 1, generator=draw) * 2 - 1
+    if discrete:
+        choice = torch.randint(2, (size,), generator=draw)
+        return batch_of(features, one_hot(choice, 2).float(), features + 2.0 * choice[:, None] - 1.0)
+    action = torch.rand(size, 1, generator=draw) * 2 - 1
+    return batch_of(features, action, features + action)
+
+
+def fitted(demos: Encoded, *, discrete: bool, **weights: Any) -> GenerativeReward:
+    """A small model after a short fit."""
+    sizes: dict[str, int] = {"features": demos.features.shape[-1], "actions": demos.action.shape[-1], "hidden": 32}
+    term = model(**sizes, discrete=discrete, learning_rate=1e-2, epochs=100, subsample=1, **weights)
+    term.fit(demos)
+    return term
+
+
+def contradicted(demos: Encoded, *, discrete: bool) -> Encoded:
+    """The same moves under the opposite actions."""
+    return replace(demos, action=demos.action.flip(-1) if discrete else -demos.action)
+
+
+@pytest.mark.parametrize("discrete", [True, False], ids=["discrete", "continuous"])
+def test_curiosity_is_small_where_the_demonstrator_went_and_large_beyond(discrete: bool) -> None:
+    demos = walk(64, discrete=discrete)
+    term = fitted(demos, discrete=discrete, action_weight=10.0)
+    known = float(term.reward(walk(64, discrete=discrete, seed=1)).mean())
+    beyond = float(term.reward(batch_of(demos.features + 5, demos.action, demos.next_features + 5)).mean())
+    assert known < 0.3 * float(demos.next_features.var())
+    assert beyond > 10 * known
+
+
+@pytest.mark.parametrize("discrete", [True, False], ids=["discrete", "continuous"])
+def test_where_the_successor_depends_on_the_action_so_does_curiosity(discrete: bool) -> None:
+    demos = walk(64, discrete=discrete)
+    term = fitted(demos, discrete=discrete, action_weight=10.0)
+    told = float(term.reward(demos).mean())
+    lied = float(term.reward(contradicted(demos, discrete=discrete)).mean())
+    assert lied > 2 * told
+
+
+IGNORES_ACTIONS = pytest.mark.xfail(
+    strict=True, reason="BUG: with action_weight 0.01 the code never comes to mean the action, and curiosity ignores it"
+)
+
+
+@pytest.mark.parametrize(
+    "preset",
+    ["atari", pytest.param("quick", marks=IGNORES_ACTIONS), pytest.param("mujoco", marks=IGNORES_ACTIONS)],
+)
+def test_under_the_weights_of_every_preset_curiosity_depends_on_the_action(preset: str) -> None:
+    # Four features of which two move with the action; on HalfCheetah-v5 `quick` gives 0.210 for the action taken and
+    # 0.212 for another step's, against 0.246 and 0.437 under weight 1.
+    config, discrete = find_preset(preset).rewards.generative, preset == "atari"
+    draw = generator(4)
+    features = torch.randn(64, 4, generator=draw)
+    taken = one_hot(torch.randint(2, (64,), generator=draw), 2).float()
+    action = taken if discrete else torch.rand(64, 2, generator=draw) * 2 - 1
+    shift = torch.cat([action, torch.zeros(64, 2)], -1)
+    demos = batch_of(features, action, 0.5 * features + shift)
+    term = fitted(demos, discrete=discrete, action_weight=config.action_weight, latent_weight=config.latent_weight)
+    told = float(term.reward(demos).mean())
+    lied = float(term.reward(contradicted(demos, discrete=discrete)).mean())
+    assert lied > 1.5 * told
+
+
+def test_the_model_is_frozen_once_fitted() -> None:
+    term = model(epochs=1)
+    demos = batch_of(torch.ones(4, 3), torch.eye(2).repeat(2, 1), torch.ones(4, 3))
+    term.fit(demos)
+    before = [p.clone() for p in term.net.parameters()]
+    assert term.update(demos) == {}
+    assert all(torch.equal(p, q) for p, q in zip(term.net.parameters(), before, strict=True))
+    assert not any(p.requires_grad for p in term.net.parameters())
+
+
+@pytest.mark.parametrize(("total", "every", "used"), [(64, 2, {32}), (10, 4, {10}), (33, 4, {33}), (129, 4, {32, 33})])
+def test_subsampling_never_leaves_less_than_a_batch(total: int, every: int, used: set[int]) -> None:
+    counts = set()
+    for seed in range(8):
+        term = model(seed=seed, subsample=every, batch_size=32)
+        features = torch.arange(float(total))[:, None].expand(total, 3)
+        chosen = term._subsampled(batch_of(features, torch.zeros(total, 2), features))
+        gaps = chosen.features[:, 0].diff()
+        assert (gaps == (every if len(chosen) < total else 1)).all()
+        counts.add(len(chosen))
+    assert counts == used

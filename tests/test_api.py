@@ -1,0 +1,190 @@
+"""The one class most users meet."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from products import random_demos
+from toys import SMALL, TINY, Corridor, corridor_demos
+
+import ilde
+from ilde import Imitator, UserError
+from ilde.config import RunConfig
+from ilde.demos import save as save_demos
+from ilde.launch import Progress, Silent, resume
+from ilde.policies import load_policy
+
+QUICK = replace(TINY, method="ilde", num_envs=4, rollout_steps=16, rewards=SMALL)
+
+
+def corridor(continuous: bool = False, config: RunConfig = QUICK, **choices: Any) -> Imitator:
+    env = partial(Corridor, continuous=continuous)
+    return Imitator(env, corridor_demos(continuous=continuous), config=config, **choices)
+
+
+class Heard(Silent):
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, int]] = []
+
+    def progressed(self, progress: Progress) -> None:
+        self.steps.append((progress.env_steps, progress.total_steps))
+
+
+def weights(agent: Imitator) -> dict[str, Any]:
+    assert isinstance(agent.policy, torch.nn.Module)
+    return {name: tensor.clone() for name, tensor in agent.policy.state_dict().items()}
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_learning_goes_on_when_called_again() -> None:
+    agent, heard = corridor(), Heard()
+    assert agent.learn(100, heard) is agent
+    assert agent.env_steps == 128
+    agent.learn(64, heard)
+    assert heard.steps == [(64, 100), (128, 100), (192, 192)]
+
+
+def test_the_learning_rate_falls_over_all_steps_asked_for() -> None:
+    agent = corridor(config=replace(QUICK, ppo=replace(QUICK.ppo, anneal=True)))
+    agent.learn(128)
+    assert agent.config.steps == 128
+    agent.learn(128)
+    assert agent._trainer.progress == 1.0
+    assert agent.config.steps == 256
+
+
+def test_equal_seeds_learn_equal_policies_and_others_do_not() -> None:
+    one, two, other = (corridor(seed=seed).learn(64) for seed in (5, 5, 6))
+    assert same(weights(one), weights(two))
+    assert not same(weights(one), weights(other))
+
+
+def test_a_single_observation_gives_a_single_action() -> None:
+    agent = corridor()
+    action, state = agent.predict(np.array([0.5]))
+    assert (action.shape, state) == ((), None)
+    batch, _ = agent.predict(np.array([[0.5], [0.1]], np.float32))
+    assert batch.shape == (2,)
+    assert batch[0] == action
+
+
+def test_predicted_actions_are_clipped_where_the_settings_say_so() -> None:
+    free, bound = (corridor(continuous=True, config=replace(QUICK, clip_actions=clips)) for clips in (False, True))
+    for agent in (free, bound):
+        with torch.no_grad():
+            agent.policy.action_head.bias.fill_(5.0)  # type: ignore[attr-defined]
+    assert bound.predict(np.array([0.0]))[0] == pytest.approx([1.0])
+    assert free.predict(np.array([0.0]))[0] > 4.0
+
+
+def test_sampled_actions_vary_and_deterministic_ones_do_not() -> None:
+    agent = corridor(continuous=True)
+    assert len({float(agent.predict(np.array([0.5]), deterministic=True)[0][0]) for _ in range(5)}) == 1
+    assert len({float(agent.predict(np.array([0.5]), deterministic=False)[0][0]) for _ in range(5)}) > 1
+
+
+@pytest.mark.parametrize("obs", [np.zeros(3), np.zeros((2, 2)), np.zeros(())])
+def test_an_observation_of_another_shape_is_refused(obs: Any) -> None:
+    with pytest.raises(UserError, match=r"the environment gives \(1,\), alone or in a batch"):
+        corridor().predict(obs)
+
+
+def test_evaluation_plays_whole_episodes_and_leaves_learning_alone() -> None:
+    judged, left = corridor(seed=1).learn(64), corridor(seed=1).learn(64)
+    evaluation = judged.evaluate(episodes=3)
+    assert evaluation.lengths == (30, 30, 30)
+    assert same(weights(judged.learn(64)), weights(left.learn(64)))
+
+
+def test_a_saved_imitator_learns_on_as_if_it_had_never_stopped(tmp_path: Path) -> None:
+    whole = corridor().learn(64)
+    path = whole.save(tmp_path / "run")
+    loaded = Imitator.load(path, env=Corridor)
+    assert loaded.env_steps == 64
+    assert same(weights(whole.learn(64)), weights(loaded.learn(64)))
+    assert loaded.save(tmp_path / "again").joinpath("metrics.jsonl").read_text().count("\n") == 3
+
+
+def test_an_environment_of_ones_own_must_be_given_again(tmp_path: Path) -> None:
+    path = corridor().learn(64).save(tmp_path / "run")
+    with pytest.raises(UserError, match="made with an environment of your own; pass it as env"):
+        Imitator.load(path)
+
+
+def test_a_saved_run_is_one_the_command_line_can_take_up(tmp_path: Path) -> None:
+    config = replace(QUICK, num_envs=2, rollout_steps=8, evaluation=replace(QUICK.evaluation, final_episodes=1))
+    agent = Imitator("InvertedPendulum-v5", random_demos("InvertedPendulum-v5"), config=config).learn(16)
+    path = agent.save(tmp_path / "run")
+    loaded = load_policy(path)
+    assert (loaded.env_steps, loaded.demonstrator) == (16, agent.demonstrator)
+    run = resume(path)
+    assert run.trainer.env_steps == 16
+    assert run.train()
+    run.folder.close()
+
+
+def test_demonstrations_may_be_a_file(tmp_path: Path) -> None:
+    save_demos(corridor_demos(), tmp_path / "demos.npz")
+    agent = Imitator(Corridor, tmp_path / "demos.npz", config=QUICK)
+    assert agent.config.demos == str(tmp_path / "demos.npz")
+    assert agent.demonstrator == pytest.approx(corridor_demos().mean_return)
+
+
+def test_a_vector_environment_is_learned_in_but_not_evaluated_in() -> None:
+    envs = SyncVectorEnv([Corridor] * 3, autoreset_mode=AutoresetMode.SAME_STEP)
+    agent = Imitator(envs, None, "expert", config=QUICK).learn(48)
+    assert agent.env_steps == 48
+    with pytest.raises(UserError, match="pass env"):
+        agent.evaluate()
+    assert agent.evaluate(episodes=2, env=Corridor).lengths == (30, 30)
+    agent.close()
+
+
+def test_settings_come_from_a_preset_or_a_config_not_both() -> None:
+    with pytest.raises(UserError, match="give one of them"):
+        corridor(preset="quick")
+
+
+def test_the_environment_chooses_the_preset() -> None:
+    agent = Imitator("InvertedPendulum-v5", method="expert")
+    assert (agent.config.preset, agent.config.method, agent.config.env) == ("quick", "expert", "InvertedPendulum-v5")
+
+
+def test_nothing_learned_is_nothing_saved(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="nothing learned yet"):
+        corridor().save(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_learned_policy_is_exported(tmp_path: Path) -> None:
+    assert corridor().learn(64).export(tmp_path / "policy.onnx") < 1e-5
+    assert (tmp_path / "policy.onnx").stat().st_size > 1000
+
+
+def test_a_method_that_imitates_needs_demonstrations() -> None:
+    with pytest.raises(UserError, match="learns from demonstrations"):
+        Imitator(lambda: gym.make("InvertedPendulum-v5"), config=QUICK)
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    script = "import sys, ilde; ilde.__version__; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+def test_every_public_name_is_there() -> None:
+    assert all(hasattr(ilde, name) for name in ilde.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Imitater'"):
+        ilde.Imitater  # noqa: B018

@@ -1,0 +1,44 @@
+"""The benchmark measures, and its figures hang together."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from rich.console import Console
+
+from ilde.bench import bench, table
+from ilde.data import UserError
+
+
+def test_the_figures_of_a_benchmark_hang_together() -> None:
+    threads = torch.get_num_threads()
+    result = bench("Hopper-v5", seconds=0.05, num_envs=2, device="cpu")
+    assert torch.get_num_threads() == threads
+    assert json.loads(json.dumps(result)) == result
+    assert list(result["term_seconds"]) == ["vail", "giril", "entropy"]
+    assert all(spent > 0 for spent in result["term_seconds"].values())
+    steps = result["num_envs"] * result["rollout_steps"]
+    assert result["steps_per_second"] == pytest.approx(steps / result["iteration_seconds"])
+    assert result["fraction_of_limit"] == pytest.approx(result["steps_per_second"] / result["raw_steps_per_second"])
+    assert result["fraction_of_limit"] > 0
+
+
+def test_the_table_says_what_bounds_the_speed() -> None:
+    result = {
+        "env": "X-v0", "device": "cpu", "cores": 2, "num_envs": 4, "rollout_steps": 8, "raw_steps_per_second": 1000.0,
+        "acting_steps_per_second": 5000.0, "update_seconds": 0.5, "feature_seconds": 0.1, "term_seconds": {"vail": 0.2},
+        "iteration_seconds": 1.0, "steps_per_second": 320.0, "fraction_of_limit": 0.32, "bound_by": "update",
+    }  # fmt: skip
+    console = Console(width=80)
+    with console.capture() as shown:
+        console.print(table(result))
+    assert "32.0%" in shown.get()
+    assert "reward term vail" in shown.get()
+    assert "most time goes to" in shown.get()
+
+
+def test_no_time_to_measure_is_refused() -> None:
+    with pytest.raises(UserError, match="seconds 0"):
+        bench("Hopper-v5", seconds=0)
