@@ -100,6 +100,15 @@ ATARI = RunConfig(
     evaluation=EvaluationConfig(every=200, episodes=10, final_episodes=30),
 )
 
+# A stalling greedy policy can play 27,000 steps a game: along the way the curve comes from whole training games.
+ATARI_SHORT = dataclasses.replace(
+    ATARI,
+    preset="atari-short",
+    steps=4_000_000,
+    schedule_steps=50_000_000,
+    evaluation=EvaluationConfig(every=244, episodes=10, final_episodes=30, max_steps=4500),
+)
+
 MUJOCO = RunConfig(
     preset="mujoco",
     env="Hopper-v4",
@@ -135,6 +144,11 @@ QUICK = RunConfig(
 PRESETS: tuple[Preset, ...] = (
     Preset("quick", "small machines: 16 x 256 rollouts, minutes on two cores", QUICK),
     Preset("atari", "the paper's Atari settings: 32 x 128 rollouts, 50M steps", ATARI),
+    Preset(
+        "atari-short",
+        "the same for short budgets: 10 capped games every million steps, 30 whole ones at the end",
+        ATARI_SHORT,
+    ),
     Preset("mujoco", "the paper's MuJoCo settings: 32 x 2048 rollouts, 10M steps", MUJOCO),
 )
 

@@ -17,6 +17,7 @@ from ilde.runs import RunDirectory
 if TYPE_CHECKING:
     from ilde.launch import Run
 
+LAST_POINTS = 4
 COLUMNS = ("actions", "mean", "95% interval", "episodes", "demonstrator", "ratio")
 
 
@@ -73,7 +74,14 @@ def outcome(path: Path) -> dict[str, Any]:
         "state": status.state,
         "env_steps": status.env_steps,
         "evaluations": [row for row in folder.evaluations.rows() if row.get("final")],
+        "last_points": last_points(folder.evaluations.rows()),
     }
+
+
+def last_points(rows: list[dict[str, Any]]) -> float | None:
+    """The paper's figure for a run: the mean of the last four evaluations along the way; None with fewer."""
+    means = [float(row["mean"]) for row in rows if not row["final"]][-LAST_POINTS:]
+    return sum(means) / LAST_POINTS if len(means) == LAST_POINTS else None
 
 
 def print_outcome(path: Path, evaluation_share: float | None = None, *, as_json: bool) -> None:
@@ -85,5 +93,7 @@ def print_outcome(path: Path, evaluation_share: float | None = None, *, as_json:
     keys = ("mean", "interval", "episodes", "demonstrator", "ratio")
     rows = [("greedy" if e["greedy"] else "sampled", *(e[key] for key in keys)) for e in document["evaluations"]]
     print_table(COLUMNS, rows)
+    if document["last_points"] is not None:
+        print(f"mean of the last {LAST_POINTS} evaluations along the way: {document['last_points']:,.1f}")
     if evaluation_share is not None:
         print(f"{evaluation_share:.0%} of the time was spent on evaluation")

@@ -1,0 +1,50 @@
+"""The paper's Atari preset as it stands: full networks, 32 x 128 rollouts, all three terms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from ilde.config import find_preset, override
+from ilde.demos.recording import Provenance, random_policy, record
+from ilde.envs import make_envs
+from ilde.prepare import build, fit
+from ilde.rewards.discriminator import AdversarialReward
+from ilde.rewards.generative import GenerativeReward
+
+
+def test_the_papers_atari_preset_makes_two_updates() -> None:
+    envs = make_envs("ALE/Qbert-v5", 1, 5)
+    generator = np.random.default_rng(5)
+    provenance = Provenance(recorder="random", greedy=False, simulator_versions={}, created="", command="", seed=5)
+    demos = record(
+        envs,
+        random_policy(envs.action_space, generator),
+        episodes=1,
+        until="life",
+        tremble=0.0,
+        generator=generator,
+        provenance=provenance,
+    )
+    config = replace(find_preset("atari"), env="ALE/Qbert-v5", device="cpu")
+    # Fitting for 1000 epochs and scaling on 10k frames take a minute and change no shape.
+    config = override(override(config, "rewards.generative.epochs", "3"), "rewards.background_steps", "320")
+    trainer, checked = build(config, demos=demos)
+    fit(trainer, checked)
+    before = {name: weight.clone() for name, weight in trainer.learner.policy.state_dict().items()}
+    metrics = [trainer.iterate(), trainer.iterate()]
+
+    assert trainer.env_steps == 2 * 32 * 128
+    assert all(math.isfinite(value) for row in metrics for value in row.values())
+    assert {"reward/vail", "reward/giril", "reward/entropy", "disc/disc_acc", "train/approx_kl"} <= metrics[1].keys()
+    after = trainer.learner.policy.state_dict()
+    assert all(not torch.equal(before[name], after[name]) for name in before)
+    vail, giril = trainer.reward.terms["vail"].model, trainer.reward.terms["giril"].model
+    assert isinstance(vail, AdversarialReward)
+    assert isinstance(giril, GenerativeReward)
+    assert vail.net.trunk[0].weight.shape == (1024, 5184)
+    assert giril.net.encoder[0].weight.shape == (1024, 2 * 5184)
+    trainer.envs.close()
