@@ -13,8 +13,8 @@ import torch
 from ilde.config import RunConfig
 from ilde.data import Rollout, Transitions
 from ilde.demos import Demonstrations, Episode, Header
-from ilde.prepare import build, fit
 from ilde.learners.ppo import PPOConfig
+from ilde.prepare import build, fit
 from ilde.rewards.build import RewardConfig, build_reward
 from ilde.rewards.compose import RewardMix
 from ilde.rewards.discriminator import DiscriminatorConfig

@@ -6,6 +6,7 @@ A field is named by its dotted path on the command line (`--ppo.learning-rate 1e
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 import typing
 from dataclasses import dataclass, field
@@ -118,7 +119,9 @@ MUJOCO = RunConfig(
     clip_actions=False,
     checkpoint_every=6,
     ppo=PPOConfig(learning_rate=3e-4, num_epochs=10, entropy_weight=0.0),
-    rewards=RewardConfig(generative=GenerativeConfig(epochs=10_000, subsample=20, action_weight=0.01)),
+    rewards=RewardConfig(
+        generative=GenerativeConfig(epochs=10_000, subsample=20, action_weight=0.01, true_action_share=0.5)
+    ),
     evaluation=EvaluationConfig(every=6, episodes=10, final_episodes=30),
 )
 
@@ -134,7 +137,7 @@ QUICK = RunConfig(
         clip_value=False,
     ),
     rewards=RewardConfig(
-        generative=GenerativeConfig(epochs=400, subsample=1, action_weight=0.01),
+        generative=GenerativeConfig(epochs=400, subsample=1, action_weight=0.01, true_action_share=0.5),
         discriminator=DiscriminatorConfig(passes=2),
         curiosity_factor=0.1,
     ),
@@ -211,7 +214,10 @@ def parse_value(hint: Any, text: str, path: str) -> Any:
         return text.lower() == "true"
     try:
         # 1e6 is how people write a number of steps.
-        return int(float(text)) if hint is int and float(text).is_integer() else hint(text)
+        number = int(float(text)) if hint is int and float(text).is_integer() else hint(text)
+        if isinstance(number, float) and not math.isfinite(number):
+            raise ValueError
+        return number
     except (ValueError, OverflowError):
         raise UserError(f"{path}: {text!r} is not {_article(hint.__name__)}") from None
 

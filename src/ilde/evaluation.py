@@ -45,7 +45,7 @@ class Evaluation:
 
     def summary(self, demonstrator: float | None = None) -> dict[str, Any]:
         """What `ilde eval --json` prints."""
-        ratio = None if not demonstrator else self.mean / demonstrator
+        ratio = return_ratio(self.mean, demonstrator)
         return {
             "mean": self.mean,
             "std": self.std,
@@ -57,6 +57,11 @@ class Evaluation:
             "demonstrator": demonstrator,
             "ratio": ratio,
         }
+
+
+def return_ratio(ours: float, demonstrator: float | None) -> float | None:
+    """Our return over the demonstrator's; None where that is not positive, and a ratio would order policies wrongly."""
+    return ours / demonstrator if demonstrator is not None and demonstrator > 0 else None
 
 
 def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from ilde.config import RunConfig, from_dict, to_dict
 from ilde.data import Metrics, UserError
 from ilde.demos import Demonstrations
 from ilde.envs import EnvLike, make_envs, simulator_versions
-from ilde.evaluation import Evaluation, evaluate
+from ilde.evaluation import Evaluation, evaluate, return_ratio
 from ilde.prepare import build, demonstrator_return, fit
 from ilde.randomness import derive_seed, torch_generator
 from ilde.runs import RunDirectory, collect_provenance
@@ -174,7 +174,8 @@ def scores(metrics: Metrics, demonstrator: float | None) -> Metrics:
     raw = metrics.get("rollout/ep_rew_mean")
     if raw is None:
         return {}
-    return {"score/raw": raw} | ({"score/vs_expert": raw / demonstrator} if demonstrator else {})
+    ratio = return_ratio(raw, demonstrator)
+    return {"score/raw": raw} | ({} if ratio is None else {"score/vs_expert": ratio})
 
 
 def start(config: RunConfig, out: Path, listener: Listener | None = None) -> Run:

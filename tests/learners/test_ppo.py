@@ -154,7 +154,6 @@ def test_no_sample_is_used_twice_in_an_epoch_and_all_minibatches_have_one_size()
     assert len(set(drawn)) == len(drawn) == 9
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: 100 samples in 32 minibatches are cut into 33 of 3")
 def test_there_are_as_many_minibatches_as_asked_for() -> None:
     assert len(learner(replace(SMALL, num_epochs=1, num_minibatches=32))._minibatches(100)) == 32
 
@@ -221,7 +220,6 @@ def test_a_number_that_is_not_finite_stops_the_update_and_is_named(poison: str, 
         learner().update(data, lambda batch: reward, 0.0)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: the flag is read after the minibatches, when every weight is NaN already")
 def test_an_update_that_was_stopped_leaves_the_policy_usable() -> None:
     ppo = learner()
     before = deepcopy(ppo.policy.state_dict())

@@ -69,9 +69,6 @@ def test_near_duplicates_far_from_the_origin_keep_their_distances() -> None:
     assert expected.min() == 2 / 1024
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: the ranking in float32 loses the neighbours in two tight, distant clusters"
-)
 def test_two_tight_clusters_at_the_edges_of_the_feature_space_keep_their_distances() -> None:
     # Both within the clipped feature space [-5, 5]; spread 0.001: the third neighbour came out up to 4 times too far.
     near = 0.001 * torch.randn(400, 3, generator=generator(0))

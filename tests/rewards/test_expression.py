@@ -70,7 +70,6 @@ def test_each_mistake_is_named(text: str, says: str) -> None:
         parse_expression(text)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: a + after an e is taken for an exponent's sign, whatever stands before")
 def test_an_unknown_term_that_ends_in_e_is_named_without_spaces_too() -> None:
     with pytest.raises(UserError, match="unknown term 'ilde'"):
         parse_expression("ilde+vail")

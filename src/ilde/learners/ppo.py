@@ -115,6 +115,7 @@ class PPO:
             self.learning_rate.fill_(self.config.learning_rate * max(0.0, 1.0 - progress))
         batch = self._batch(rollout, rewards)
         guard.watch("advantage", batch.advantage)
+        guard.check()
         totals: dict[str, Tensor] = {}
         steps = 0
         for index in self._minibatches(len(batch.value)):
@@ -156,11 +157,12 @@ class PPO:
 
     def _minibatches(self, size: int) -> list[Tensor]:
         # The remainder is dropped, so that every step has one shape.
-        width = max(1, size // self.config.num_minibatches)
+        count = min(size, self.config.num_minibatches)
+        width = size // count
         index: list[Tensor] = []
         for _ in range(self.config.num_epochs):
             order = torch.randperm(size, generator=self.generator).to(self.device)
-            index += order[: size // width * width].split(width)
+            index += order[: count * width].split(width)
         return index
 
     def _learn(self, batch: Batch) -> dict[str, Tensor]:

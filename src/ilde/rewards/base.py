@@ -92,7 +92,7 @@ class RewardModel(Protocol):
         """The reward of each transition, in the batch's shape."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything the next `update` and `reward` depend on."""
+        """Everything the next `update`, and the rewards after it, depend on."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state."""

@@ -111,6 +111,7 @@ class RewardMix:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state."""
+        self._latest = None
         if self.space is not None:
             self.space.load_state_dict(state["space"])
         for name, term in self.terms.items():

@@ -30,17 +30,17 @@ class EntropyConfig:
 def kth_neighbor_distance(query: Tensor, references: Tensor, k: int) -> Tensor:
     """Distance (Q,) from each query (Q, F) to its k-th nearest reference (R, F), one exact match counting as itself.
 
-    The matrix form loses all digits for near-duplicates far from the origin, so it only picks candidates (around the
-    mean, in full float32); their distances are then taken as norms of differences.
+    The matrix form loses digits for near-duplicates far from the origin, so it only picks candidates, around the mean
+    and in float64; their distances are then taken as norms of differences.
     """
-    centre = references.mean(0)
-    centred = references - centre
+    centre = references.double().mean(0)
+    centred = references.double() - centre
     squares = centred.square().sum(-1)
     num_candidates = min(k + 1 + SPARE, len(references))
     rows = max(1, CELLS // max(len(references), num_candidates * references.shape[1]))
     distances = []
     for block in query.split(rows):
-        score = squares - 2.0 * ((block - centre) @ centred.T)
+        score = squares - 2.0 * ((block.double() - centre) @ centred.T)
         candidate = score.topk(num_candidates, largest=False).indices
         nearest = (references[candidate] - block.unsqueeze(1)).norm(dim=-1).sort(-1).values
         own = (nearest[:, :1] == 0).long()

@@ -25,7 +25,7 @@ class WeightedTerm:
 
 def parse_expression(text: str) -> tuple[WeightedTerm, ...]:
     """Read a sum of weighted terms; each term at most once, weights positive."""
-    terms = tuple(_parse_term(part.strip(), text) for part in re.split(r"(?<!e)\+", text))
+    terms = tuple(_parse_term(part.strip(), text) for part in re.split(r"(?<!\de)\+", text))
     names = [term.name for term in terms]
     for name in names:
         if names.count(name) > 1:

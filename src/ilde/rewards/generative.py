@@ -33,6 +33,9 @@ class GenerativeConfig:
     """alpha of the paper: weight of recognising the action from (s, s')."""
     latent_weight: float = 1.0
     """Weight of KL(q(z | s, s') || N(0, I))."""
+    true_action_share: float = 0.0
+    """Part of the reconstruction error taken from the action itself instead of its code. The reward decodes from the
+    action; with the paper's small action_weight on continuous tasks the code never comes to mean it."""
 
 
 class TransitionVAE(nn.Module):
@@ -94,9 +97,15 @@ class GenerativeReward:
         mean, log_var = self.net.encode_action(batch.features, batch.next_features)
         noise = torch.randn(mean.shape, generator=self.generator).to(mean)
         code = mean + (0.5 * log_var).exp() * noise
-        error = 0.5 * (self.net.decode_next(code, batch.features) - batch.next_features).square().sum(-1)
+        share = self.config.true_action_share
+        error = (1.0 - share) * self._half_squared_error(code, batch)
+        if share:
+            error = error + share * self._half_squared_error(batch.action, batch)
         loss = error.mean() + self.config.latent_weight * latent_kl(mean, log_var).mean()
         return loss + self.config.action_weight * self._action_error(code, mean, batch.action)
+
+    def _half_squared_error(self, action: Tensor, batch: Encoded) -> Tensor:
+        return 0.5 * (self.net.decode_next(action, batch.features) - batch.next_features).square().sum(-1)
 
     def _action_error(self, code: Tensor, mean: Tensor, action: Tensor) -> Tensor:
         # Discrete: z holds the action's logits. Continuous: its mean is the action.

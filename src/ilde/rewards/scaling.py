@@ -35,8 +35,8 @@ class ReturnScale:
 
     @property
     def divisor(self) -> float:
-        """What the reward is divided by."""
-        return max(float(self.moments.std), 1e-8)
+        """What the reward is divided by: never so little that a return without spread would exceed 100."""
+        return max(float(self.moments.std), 0.01 * abs(float(self.moments.mean)), 1e-8)
 
     def state_dict(self) -> dict[str, Any]:
         """Accumulators and moments."""
