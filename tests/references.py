@@ -127,11 +127,11 @@ def adversarial_loss(
 
 def generative_loss(
     net: Any, features: Any, action: Any, next_features: Any, noise: Any, *, discrete: bool, action_weight: float,
-    latent_weight: float,
+    latent_weight: float, share: float,
 ) -> float:  # fmt: skip
-    """E[|decode(z, s) - s'|^2 / 2 + latent_weight KL(q(z | s, s') || N(0, I))] + action_weight (action term).
+    """E[error + latent_weight KL(q(z | s, s') || N(0, I))] + action_weight (action term).
 
-    The action term is the cross-entropy of softmax(z) where actions are discrete, else the squared error of z's mean,
+    The error is |decode(z, s) - s'|^2 / 2, a `share` of it with the action itself in the place of z. The action term is the cross-entropy of softmax(z) where actions are discrete, else the squared error of z's mean,
     averaged over dimensions.
     """
     size = len(features)
@@ -140,8 +140,9 @@ def generative_loss(
         units = dense(net.encoder, np.concatenate([features[i], next_features[i]]))
         mean, log_var = linear(net.mean_head, units), linear(net.log_var_head, units)
         code = mean + np.exp(0.5 * log_var) * noise[i]
-        predicted = linear(net.next_head, dense(net.decoder, np.concatenate([code, features[i]])))
-        total += 0.5 * float(((predicted - next_features[i]) ** 2).sum())
+        for weight, cause in ((1.0 - share, code), (share, action[i])):
+            predicted = linear(net.next_head, dense(net.decoder, np.concatenate([cause, features[i]])))
+            total += weight * 0.5 * float(((predicted - next_features[i]) ** 2).sum())
         total += latent_weight * sum(normal_kl(m, math.exp(0.5 * v)) for m, v in zip(mean, log_var, strict=True))
         if discrete:
             total -= action_weight * categorical(code, int(np.argmax(action[i])))[0]

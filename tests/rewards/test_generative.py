@@ -45,13 +45,14 @@ def test_the_latent_costs_the_kl_of_known_gaussians(mean: list[float], log_var: 
 @settings(max_examples=30, deadline=None)
 @given(
     size=st.integers(1, 5), seed=st.integers(0, 2**20), discrete=st.booleans(), action_weight=st.floats(0, 100),
-    latent_weight=st.floats(0, 2), scale=st.sampled_from([0.1, 1.0, 5.0]),
+    latent_weight=st.floats(0, 2), share=st.sampled_from([0.0, 0.3, 1.0]), scale=st.sampled_from([0.1, 1.0, 5.0]),
 )  # fmt: skip
 def test_the_loss_equals_its_definition(
     dtype: torch.dtype, tolerance: float, size: int, seed: int, discrete: bool, action_weight: float,
-    latent_weight: float, scale: float,
+    latent_weight: float, share: float, scale: float,
 ) -> None:  # fmt: skip
-    term = model(discrete=discrete, seed=seed, action_weight=action_weight, latent_weight=latent_weight)
+    weights = {"action_weight": action_weight, "latent_weight": latent_weight}
+    term = model(discrete=discrete, seed=seed, true_action_share=share, **weights)
     term.net.to(dtype)
     draw = generator(seed + 1)
     features, next_features = (scale * torch.randn(size, 3, generator=draw, dtype=dtype) for _ in range(2))
@@ -63,7 +64,7 @@ def test_the_loss_equals_its_definition(
     ours = term.loss(batch_of(features, action, next_features))
     theirs = references.generative_loss(
         term.net, references.array(features), references.array(action), references.array(next_features), noise,
-        discrete=discrete, action_weight=action_weight, latent_weight=latent_weight,
+        discrete=discrete, share=share, **weights,
     )  # fmt: skip
     assert ours.item() == pytest.approx(theirs, rel=tolerance, abs=tolerance)
 
