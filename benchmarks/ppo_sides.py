@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from ilde.config import RunConfig
-from ilde.prepare import build
 from ilde.learners.ppo import PPOConfig
 from ilde.nets.distributions import ActionDistribution, Categorical, Gaussian
 from ilde.nets.policy import Decision, Policy
+from ilde.prepare import build
 from ilde.rewards.build import RewardConfig
 from ilde.rewards.compose import ScaleConfig
 

@@ -131,8 +131,9 @@ def generative_loss(
 ) -> float:  # fmt: skip
     """E[error + latent_weight KL(q(z | s, s') || N(0, I))] + action_weight (action term).
 
-    The error is |decode(z, s) - s'|^2 / 2, a `share` of it with the action itself in the place of z. The action term is the cross-entropy of softmax(z) where actions are discrete, else the squared error of z's mean,
-    averaged over dimensions.
+    The error is |decode(z, s) - s'|^2 / 2, a `share` of it with the action itself in the place of z. The action term is
+    the cross-entropy of softmax(z) where actions are discrete, else the squared error of z's mean, averaged over
+    dimensions.
     """
     size = len(features)
     total = 0.0

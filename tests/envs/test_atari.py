@@ -150,8 +150,8 @@ def test_copies_are_seeded_anew_at_the_first_game_over_after_the_limit() -> None
     seeded = [next(t for t in times if t >= 250) for times in ends]
     assert any(times[0] < 250 for times in ends)
     state = envs.state()
-    assert state["seedings"].tolist() == [1, 1]
-    assert state["log"]["lengths"].tolist() == [450 - t for t in seeded]
+    assert state["course"]["seedings"].tolist() == [1, 1]
+    assert state["course"]["log"]["lengths"].tolist() == [450 - t for t in seeded]
 
 
 def test_a_replay_that_leads_elsewhere_starts_fresh_games(caplog: Any) -> None:
@@ -164,8 +164,8 @@ def test_a_replay_that_leads_elsewhere_starts_fresh_games(caplog: Any) -> None:
     obs = restored.restore(state)
     assert restored.resume_mode == "fresh-episodes"
     assert not np.array_equal(obs, first)
-    assert restored.state()["log"]["lengths"].tolist() == [0, 0]
-    assert restored.state()["tally"]["lengths"].tolist() == [0, 0]
+    assert restored.state()["course"]["log"]["lengths"].tolist() == [0, 0]
+    assert restored.state()["course"]["tally"]["lengths"].tolist() == [0, 0]
     assert "new ones start" in caplog.text
 
 

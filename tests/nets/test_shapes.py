@@ -42,7 +42,8 @@ def reward_net(preset: str, term: str) -> Any:
     mix = build_reward(
         term, find_preset(preset).rewards, obs, action, num_envs=1, clip_actions=False, seed=0, device=CPU
     )  # fmt: skip
-    return mix.terms[term].model.net  # type: ignore[index]
+    (summand,) = mix.terms.values()
+    return summand.model.net  # type: ignore[attr-defined]
 
 
 def test_the_extractor_goes_from_84_over_41_and_20_to_9_and_5184_features() -> None:
@@ -145,12 +146,12 @@ def test_the_halves_of_the_bottleneck_see_different_units() -> None:
 @pytest.mark.parametrize(("obs", "action"), [(FRAMES, QBERT), HOPPER], ids=["frames", "vector"])
 def test_policy_weights_start_orthogonal_with_the_gains_of_this_family(obs: Any, action: Any) -> None:
     policy = ActorCritic(obs, action, 100, generator())
-    gains = {policy.value_head: 1.0, policy.action_head: 0.01 if action is QBERT else 1.0}
+    gains: dict[nn.Module, float] = {policy.value_head: 1.0, policy.action_head: 0.01 if action is QBERT else 1.0}
     for layer in policy.modules():
         if isinstance(layer, nn.Linear | nn.Conv2d):
             weight = layer.weight.flatten(1)
             rows = weight if weight.shape[0] <= weight.shape[1] else weight.T
-            gain = gains.get(layer, math.sqrt(2.0))  # type: ignore[call-overload]
+            gain = gains.get(layer, math.sqrt(2.0))
             torch.testing.assert_close(rows @ rows.T, gain**2 * torch.eye(len(rows)), rtol=1e-3, atol=1e-4 * gain**2)
             assert layer.bias is not None
             assert not layer.bias.any()

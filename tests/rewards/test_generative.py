@@ -51,7 +51,7 @@ def test_the_loss_equals_its_definition(
     dtype: torch.dtype, tolerance: float, size: int, seed: int, discrete: bool, action_weight: float,
     latent_weight: float, share: float, scale: float,
 ) -> None:  # fmt: skip
-    weights = {"action_weight": action_weight, "latent_weight": latent_weight}
+    weights: dict[str, Any] = {"action_weight": action_weight, "latent_weight": latent_weight}
     term = model(discrete=discrete, seed=seed, true_action_share=share, **weights)
     term.net.to(dtype)
     draw = generator(seed + 1)

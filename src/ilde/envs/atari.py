@@ -16,11 +16,11 @@ import numpy as np
 from ale_py.vector_env import AtariVectorEnv
 from gymnasium.vector import AutoresetMode
 
-from ilde.envs.base import Array, State, Step, episode_seed
+from ilde.envs.base import Array, State, Step
+from ilde.envs.course import Course
 from ilde.envs.names import atari_game, canonical_env_id
-from ilde.envs.replay import ActionLog, NotReproducible, same_bits
+from ilde.envs.replay import NotReproducible, same_bits
 from ilde.envs.spaces import checked_action
-from ilde.envs.tally import EpisodeTally
 
 _logger = logging.getLogger(__name__)
 
@@ -76,14 +76,11 @@ class AtariBatch:
         self._native = _native_env(atari_game(self.env_id), num_envs, num_threads)
         self.obs_space: gym.spaces.Box = self._native.single_observation_space
         self.action_space: gym.spaces.Discrete | gym.spaces.Box = self._native.single_action_space
-        self._seed = seed
         self._reseed_after = reseed_after
-        self._seedings = np.zeros(num_envs, dtype=np.int64)
         self._obs: Array = np.zeros((num_envs, *self.obs_space.shape), dtype=np.uint8)
         self._started = False
         self._lives = np.zeros(num_envs, dtype=np.int32)
-        self._log = ActionLog(num_envs, (), np.uint8)
-        self._tally = EpisodeTally(num_envs)
+        self._course = Course(num_envs, seed, (), np.uint8)
 
     @property
     def lives(self) -> Array:
@@ -92,7 +89,7 @@ class AtariBatch:
 
     def reset(self) -> Array:
         """Start all games anew from this batch's seed; returns the first observations (N, 4, 84, 84)."""
-        return self._start_from(np.zeros_like(self._seedings))
+        return self._start_from(np.zeros_like(self._course.seedings))
 
     def step(self, action: Array) -> Step:
         """Take one action (N,) in each game; a finished game starts again within the same step."""
@@ -101,8 +98,8 @@ class AtariBatch:
         # An action out of range would hang the simulator's threads for ever.
         action = checked_action(action, self.action_space, self.num_envs, clip=False)
         obs, reward, terminated, truncated, info = self._native.step(action)
-        self._log.append(action)
-        self._tally.add(reward)
+        self._course.log.append(action)
+        self._course.tally.add(reward)
         over = terminated | truncated
         lives = info["lives"]
         # Only a decrease is a death: games grant lives, and DemonAttack may show 1 before its 4 are counted.
@@ -110,7 +107,7 @@ class AtariBatch:
         next_obs = obs
         if over.any():
             next_obs = np.where(over[:, None, None, None], info["final_obs"], obs)
-            obs, lives = self._reseed(over & (self._log.lengths >= self._reseed_after), obs, lives)
+            obs, lives = self._reseed(over & (self._course.log.lengths >= self._reseed_after), obs, lives)
         self._obs, self._lives = obs, lives
         return Step(
             obs=obs,
@@ -118,32 +115,22 @@ class AtariBatch:
             reward=reward.astype(np.float32),
             terminated=terminated | lost_life,
             truncated=truncated & ~terminated,
-            scores=self._tally.finish(over),
+            scores=self._course.tally.finish(over),
         )
 
     def state(self) -> State:
         """The actions since each copy's last seeding, the sums of the open games, and the frames they have led to."""
-        return {
-            "seed": self._seed,
-            "seedings": self._seedings.copy(),
-            "lives": self._lives.copy(),
-            "obs": self._obs.copy(),
-            "log": self._log.state(),
-            "tally": self._tally.state(),
-        }
+        return {"course": self._course.state(), "lives": self._lives.copy(), "obs": self._obs.copy()}
 
     def restore(self, state: State) -> Array:
         """Replay every copy since its last seeding; where that leads elsewhere, drop the games and start new ones."""
-        self._log.restore(state["log"])
-        self._tally.restore(state["tally"])
-        self._seed = int(state["seed"])
-        self._seedings[:] = np.asarray(state["seedings"])
+        self._course.restore(state["course"])
         try:
             self._replay(np.asarray(state["obs"]), np.asarray(state["lives"]))
         except NotReproducible as reason:
             _logger.warning("%s; open games are dropped, new ones start", reason)
             self.resume_mode = "fresh-episodes"
-            return self._start_from(self._seedings + 1)
+            return self._start_from(self._course.seedings + 1)
         return self._obs
 
     def close(self) -> None:
@@ -151,15 +138,13 @@ class AtariBatch:
         self._native.close()
 
     def _start_from(self, seedings: Array) -> Array:
-        self._seedings[:] = seedings
-        self._log.clear(np.ones(self.num_envs, dtype=bool))
-        self._tally.clear()
+        self._course.begin(seedings)
         self._obs, self._lives = self._seeded_reset(np.ones(self.num_envs, dtype=bool))
         return self._obs
 
     def _seeded_reset(self, envs: Array) -> tuple[Array, Array]:
         """Seed some copies (a mask) and start their next game; returns all observations and all lives."""
-        seeds = [episode_seed(self._seed, int(env), int(self._seedings[env])) for env in np.flatnonzero(envs)]
+        seeds = [self._course.seed_of(int(env)) for env in np.flatnonzero(envs)]
         options = None if envs.all() else {"reset_mask": envs}
         obs, info = self._native.reset(seed=np.array(seeds, dtype=np.int64), options=options)
         self._started = True
@@ -168,14 +153,13 @@ class AtariBatch:
     def _reseed(self, due: Array, obs: Array, lives: Array) -> tuple[Array, Array]:
         if not due.any():
             return obs, lives
-        self._seedings[due] += 1
-        self._log.clear(due)
+        self._course.next_seeding(due)
         return self._seeded_reset(due)
 
     def _replay(self, saved_obs: Array, saved_lives: Array) -> None:
         """Play all logs so that they end together; each copy is seeded right before its own log begins."""
-        table = self._log.aligned()
-        begins = len(table) - self._log.lengths
+        table = self._course.log.aligned()
+        begins = len(table) - self._course.log.lengths
         obs, lives = self._seeded_reset(np.ones(self.num_envs, dtype=bool))
         for time in range(len(table) + 1):
             joining = begins == time

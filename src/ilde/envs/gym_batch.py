@@ -13,10 +13,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from ilde.envs.base import Array, State, Step, episode_seed
-from ilde.envs.replay import ActionLog, NotReproducible, same_bits
+from ilde.envs.base import Array, State, Step
+from ilde.envs.course import Course
+from ilde.envs.replay import NotReproducible, same_bits
 from ilde.envs.spaces import checked_action, policy_action_space, policy_obs, policy_obs_space, require_finite
-from ilde.envs.tally import EpisodeTally
 
 _logger = logging.getLogger(__name__)
 
@@ -49,58 +49,45 @@ class GymBatch:
         self.obs_space = policy_obs_space(first.observation_space, self.env_id)
         self.action_space = policy_action_space(first.action_space, self.env_id)
         self._envs = [first, *(make_one() for _ in range(num_envs - 1))]
-        self._seed = seed
         self._clip_actions = clip_actions
-        self._episodes = np.zeros(num_envs, dtype=np.int64)
         # The simulator's own precision is kept to compare a restored state with; casting happens once, on the way out.
         self._native_obs = np.zeros((num_envs, *self.obs_space.shape), dtype=first.observation_space.dtype)
-        self._log = ActionLog(num_envs, self.action_space.shape or (), self.action_space.dtype)
-        self._tally = EpisodeTally(num_envs)
+        self._course = Course(num_envs, seed, self.action_space.shape or (), self.action_space.dtype)
 
     def reset(self) -> Array:
         """Start all episodes anew from this batch's seed; returns the first observations (N, ...)."""
-        return self._start_from(np.zeros_like(self._episodes))
+        return self._start_from(np.zeros_like(self._course.seedings))
 
     def step(self, action: Array) -> Step:
         """Take one action (N, ...) in each environment; ended episodes start again within the same step."""
         action = checked_action(action, self.action_space, self.num_envs, self._clip_actions)
-        self._log.append(action)
+        self._course.log.append(action)
         reward, terminated, truncated = self._act(action)
-        self._tally.add(reward)
-        require_finite(reward, "reward", self.env_id, self._tally.lengths)
+        self._course.tally.add(reward)
+        require_finite(reward, "reward", self.env_id, self._course.tally.lengths)
         next_obs = self._outgoing_obs()
         ended = terminated | truncated
-        scores = self._tally.finish(ended)
-        self._log.clear(ended)
+        scores = self._course.tally.finish(ended)
+        self._course.next_seeding(ended)
         for env in np.flatnonzero(ended):
-            self._episodes[env] += 1
             self._open_episode(int(env))
         obs = self._outgoing_obs() if scores else next_obs.copy()
         return Step(obs, next_obs, reward.astype(np.float32), terminated, truncated & ~terminated, scores)
 
     def state(self) -> State:
         """The open episodes: their numbers, actions and sums, and the observations they have led to."""
-        return {
-            "seed": self._seed,
-            "episodes": self._episodes.copy(),
-            "obs": self._native_obs.copy(),
-            "log": self._log.state(),
-            "tally": self._tally.state(),
-        }
+        return {"course": self._course.state(), "obs": self._native_obs.copy()}
 
     def restore(self, state: State) -> Array:
         """Replay the saved open episodes; where that leads elsewhere, drop them and start the next ones."""
-        self._log.restore(state["log"])
-        self._tally.restore(state["tally"])
-        self._seed = int(state["seed"])
-        self._episodes[:] = np.asarray(state["episodes"])
+        self._course.restore(state["course"])
         try:
             for env in range(self.num_envs):
                 self._replay(env, np.asarray(state["obs"])[env])
         except NotReproducible as reason:
             _logger.warning("%s; open episodes are dropped, new ones start", reason)
             self.resume_mode = "fresh-episodes"
-            return self._start_from(self._episodes + 1)
+            return self._start_from(self._course.seedings + 1)
         return self._outgoing_obs()
 
     def close(self) -> None:
@@ -109,16 +96,13 @@ class GymBatch:
             env.close()
 
     def _start_from(self, episodes: Array) -> Array:
-        self._episodes[:] = episodes
-        self._log.clear(np.ones(self.num_envs, dtype=bool))
-        self._tally.clear()
+        self._course.begin(episodes)
         for env in range(self.num_envs):
             self._open_episode(env)
         return self._outgoing_obs()
 
     def _open_episode(self, env: int) -> None:
-        seed = episode_seed(self._seed, env, int(self._episodes[env]))
-        self._native_obs[env], _ = self._envs[env].reset(seed=seed)
+        self._native_obs[env], _ = self._envs[env].reset(seed=self._course.seed_of(env))
 
     def _act(self, action: Array) -> tuple[Array, Array, Array]:
         reward = np.zeros(self.num_envs, dtype=np.float64)
@@ -130,7 +114,7 @@ class GymBatch:
 
     def _replay(self, env: int, saved_obs: Array) -> None:
         self._open_episode(env)
-        for action in self._log.of(env):
+        for action in self._course.log.of(env):
             self._native_obs[env], _, terminated, truncated, _ = self._envs[env].step(action.copy())
             if terminated or truncated:
                 raise NotReproducible(f"{self.env_id}: the open episode of environment {env} ended early in its replay")
@@ -138,4 +122,4 @@ class GymBatch:
             raise NotReproducible(f"{self.env_id}: the replay of environment {env} led to another observation")
 
     def _outgoing_obs(self) -> Array:
-        return policy_obs(self._native_obs, self.obs_space, self.env_id, self._tally.lengths)
+        return policy_obs(self._native_obs, self.obs_space, self.env_id, self._course.tally.lengths)

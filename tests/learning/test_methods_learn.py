@@ -1,0 +1,61 @@
+"""Every method that should beat random actions does so on a corridor, within seconds; the margins stand in the tests.
+
+Random actions keep to the near end (mean place about 0.19 of 1), walking straight on gives 0.86. The demonstration is
+one walk to the far end.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from toys import corridor_trainer
+
+from ilde.trainer import Trainer
+
+ROLLOUTS, LAST = 25, 5
+
+
+def late_places(trainer: Trainer) -> torch.Tensor:
+    """Where the last rollouts went."""
+    places = []
+    for _ in range(ROLLOUTS):
+        trainer.iterate()
+        places.append(trainer.collector._buffers["next_obs"].clone())
+    return torch.stack(places[-LAST:])
+
+
+@pytest.fixture(scope="module")
+def random_place() -> float:
+    return float(late_places(corridor_trainer("random")).mean())
+
+
+def test_random_actions_keep_to_the_near_end(random_place: float) -> None:
+    assert 0.1 < random_place < 0.3
+
+
+@pytest.mark.parametrize("continuous", [False, True], ids=["discrete", "continuous"])
+@pytest.mark.parametrize(
+    ("method", "margin"),
+    [("expert", 0.5), ("gail", 0.4), ("vail", 0.4), ("ilde-no-curiosity", 0.25), ("giril", 0.1), ("ilde", 0.1)],
+)
+def test_the_method_beats_random(method: str, margin: float, continuous: bool, random_place: float) -> None:
+    assert float(late_places(corridor_trainer(method, continuous=continuous)).mean()) > random_place + margin
+
+
+@pytest.mark.parametrize(("method", "margin"), [("ilde-no-bonus", 0.1), ("ilde-no-imitation", 0.1)])
+def test_the_ablation_beats_random(method: str, margin: float, random_place: float) -> None:
+    assert float(late_places(corridor_trainer(method)).mean()) > random_place + margin
+
+
+def test_an_alive_bonus_alone_leads_nowhere(random_place: float) -> None:
+    assert float(late_places(corridor_trainer("constant")).mean()) < random_place + 0.1
+
+
+def visited(method: str) -> int:
+    """How many of the 21 places of a finer corridor the last rollouts saw."""
+    return len(late_places(corridor_trainer(method, stride=0.05)).mul(20).round().unique())
+
+
+def test_state_entropy_alone_covers_more_states_than_random_actions() -> None:
+    assert visited("entropy") >= 20
+    assert visited("random") <= 14
