@@ -38,7 +38,7 @@ Aim: TypeAlias = Literal["anywhere", "update", "save", "next save"]
 """From the fork on; some time after an update; while a checkpoint is written, soon or after some more updates."""
 
 KILLS_PER_RUN = 6
-PATIENCE_SECONDS = 300.0
+PATIENCE_SECONDS = 900.0
 
 
 class Child:
