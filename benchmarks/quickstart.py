@@ -115,7 +115,7 @@ def main() -> None:
     options = parser.parse_args()
     console = Console()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
-    jobs = [(method, seed) for seed in seeds for method in options.methods]
+    jobs = [(method, seed) for method in options.methods for seed in seeds]
     with ProcessPoolExecutor(options.jobs) as pool:
         futures = [pool.submit(run_one, m, s, options.runs, options.set) for m, s in jobs]
         rows = []

@@ -17,6 +17,7 @@ from ilde.data import UserError
 from ilde.learners.ppo import PPOConfig
 from ilde.rewards.build import RewardConfig
 from ilde.rewards.discriminator import DiscriminatorConfig
+from ilde.rewards.entropy import EntropyConfig
 from ilde.rewards.generative import GenerativeConfig
 from ilde.rewards.simple import EnvRewardConfig
 
@@ -138,8 +139,9 @@ QUICK = RunConfig(
     ),
     rewards=RewardConfig(
         generative=GenerativeConfig(epochs=400, subsample=1, action_weight=0.01, true_action_share=0.5),
-        discriminator=DiscriminatorConfig(passes=2),
-        curiosity_factor=0.1,
+        discriminator=DiscriminatorConfig(passes=2, input="state-action"),
+        entropy=EntropyConfig(max_references=1024),
+        curiosity_factor=0.2,
     ),
     evaluation=EvaluationConfig(every=0, episodes=10, final_episodes=20),
 )
