@@ -175,6 +175,10 @@ class Corridor(Toy):
         return self.observe(), self.place, False, self.steps == 30, {}
 
 
+def continuous_corridor() -> Corridor:
+    return Corridor(continuous=True)
+
+
 def recorded(env: Corridor, actions: list[Any]) -> Demonstrations:
     """One episode of a corridor under the given actions."""
     first, _ = env.reset()

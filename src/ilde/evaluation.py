@@ -49,7 +49,7 @@ class Evaluation:
         return {
             "mean": self.mean,
             "std": self.std,
-            "interval": list(self.interval),
+            "interval": list(self.interval) if len(self.returns) > 1 else None,
             "episodes": len(self.returns),
             "length": float(np.mean(self.lengths)),
             "capped": self.capped,
@@ -99,7 +99,7 @@ def evaluate(
         age += 1
         finished = {score.env: (score.total, score.length) for score in step.scores}
         for env in range(envs.num_envs):
-            cut = max_steps is not None and age[env] >= max_steps and env not in finished
+            cut = max_steps is not None and int(age[env]) >= max_steps and env not in finished
             if left[env] and (cut or env in finished):
                 played[env].append(finished.get(env, (float(running[env]), int(age[env]))))
                 # An episode cut short cannot be restarted alone, so its environment plays no further one.

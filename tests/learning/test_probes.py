@@ -28,12 +28,13 @@ DISCOUNT = 0.5
 CONFIG = replace(
     TINY,
     method="expert",
+    num_envs=4,
     rollout_steps=16,
     ppo=PPOConfig(
-        learning_rate=2e-2,
+        learning_rate=3e-2,
         anneal=False,
-        num_epochs=4,
-        num_minibatches=2,
+        num_epochs=6,
+        num_minibatches=1,
         clip_range=0.2,
         clip_value=False,
         discount=DISCOUNT,
@@ -48,9 +49,9 @@ SEEDS = pytest.mark.parametrize("seed", range(10))
 
 
 def learned(env: type[Toy], seed: int, *obs: float) -> tuple[list[float], list[float]]:
-    """The values of some observations, and how likely action 1 is there, after 16 rollouts of 128 steps."""
+    """The values of some observations, and how likely action 1 is there, after 12 rollouts of 64 steps."""
     trainer = Trainer(replace(CONFIG, seed=seed), make_envs(env, CONFIG.num_envs, seed), CPU)
-    for _ in range(16):
+    for _ in range(12):
         trainer.iterate()
     distribution, value = trainer.learner.policy(torch.tensor(obs).unsqueeze(1))  # type: ignore[operator]
     assert isinstance(distribution, Categorical)
