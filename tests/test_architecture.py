@@ -16,7 +16,7 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("data", "randomness"),
-    ("envs", "nets", "methods"),
+    ("envs", "nets", "methods", "fields"),
     ("demos", "runs"),
     ("rewards", "learners"),
     ("config", "collector", "evaluation"),

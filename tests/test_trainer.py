@@ -14,14 +14,19 @@ from ilde.learners.ppo import PPO
 from ilde.nets.policy import UniformPolicy
 from ilde.trainer import Trainer
 
-FAST = {"rollout_steps": 4, "num_envs": 2, "rewards": SMALL}
+FAST: dict[str, Any] = {"rollout_steps": 4, "num_envs": 2, "rewards": SMALL}
 
 
 def test_one_iteration_collects_then_teaches_the_reward_then_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
-    trainer, order = corridor_trainer("vail", **FAST), []
+    trainer = corridor_trainer("vail", **FAST)
+    order: list[str] = []
 
     def noted(name: str, call: Any) -> Any:
-        return lambda *given, **named: (order.append(name), call(*given, **named))[1]
+        def wrapped(*given: Any) -> Any:
+            order.append(name)
+            return call(*given)
+
+        return wrapped
 
     for name, owner, method in (
         ("collect", trainer.collector, "collect"),

@@ -6,14 +6,16 @@ A field is named by its dotted path on the command line (`--ppo.learning-rate 1e
 from __future__ import annotations
 
 import dataclasses
-import math
-import types
-import typing
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from typing import Any, Literal, TypeAlias, TypeVar
+from operator import attrgetter
+from typing import Literal, TypeAlias
 
 from ilde.data import UserError
+from ilde.fields import did_you_mean
+from ilde.fields import from_dict as from_dict
+from ilde.fields import override as override
+from ilde.fields import to_dict as to_dict
 from ilde.learners.ppo import PPOConfig
 from ilde.rewards.build import RewardConfig
 from ilde.rewards.discriminator import DiscriminatorConfig
@@ -163,106 +165,55 @@ def find_preset(name: str) -> RunConfig:
     for preset in PRESETS:
         if preset.name == name:
             return preset.config
-    raise UserError(f"unknown preset {name!r}; {_hint(name, [p.name for p in PRESETS])}")
+    raise UserError(f"unknown preset {name!r}; {did_you_mean(name, [p.name for p in PRESETS])}")
 
 
-def _hint(name: str, known: list[str]) -> str:
-    close = get_close_matches(name, known, 1)
-    return f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
-
-
-C = TypeVar("C")
-
-
-def to_dict(config: object) -> dict[str, Any]:
-    """A JSON-ready dictionary."""
-    assert dataclasses.is_dataclass(config)
-    assert not isinstance(config, type)
-    return dataclasses.asdict(config)
-
-
-def from_dict(cls: type[C], values: dict[str, Any], path: str = "") -> C:
-    """The inverse of `to_dict`; unknown keys and wrong types are named."""
-    hints = typing.get_type_hints(cls)
-    unknown = next((key for key in values if key not in hints), None)
-    if unknown is not None:
-        raise UserError(f"unknown setting {path}{unknown}; {_hint(unknown, list(hints))}")
-    converted = {key: _convert(hints[key], value, f"{path}{key}") for key, value in values.items()}
-    return cls(**converted)
-
-
-def _convert(hint: Any, value: Any, path: str) -> Any:
-    if dataclasses.is_dataclass(hint):
-        if not isinstance(value, dict):
-            raise UserError(f"{path}: expected settings, received {value!r}")
-        return from_dict(typing.cast(type[Any], hint), value, f"{path}.")
-    if isinstance(value, str) and hint is not str:
-        return parse_value(hint, value, path)
-    return value
-
-
-def parse_value(hint: Any, text: str, path: str) -> Any:
-    """Read a field's value from the command line."""
-    options = typing.get_args(hint)
-    if typing.get_origin(hint) is Literal:
-        if text not in options:
-            raise UserError(f"{path}: {text!r} is not one of {', '.join(map(str, options))}")
-        return text
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return None if text.lower() == "none" else parse_value(options[0], text, path)
-    if hint is bool:
-        if text.lower() not in ("true", "false"):
-            raise UserError(f"{path}: {text!r} is not true or false")
-        return text.lower() == "true"
-    try:
-        # 1e6 is how people write a number of steps.
-        number = int(float(text)) if hint is int and float(text).is_integer() else hint(text)
-        if isinstance(number, float) and not math.isfinite(number):
-            raise ValueError
-        return number
-    except (ValueError, OverflowError):
-        raise UserError(f"{path}: {text!r} is not {_article(hint.__name__)}") from None
-
-
-def _article(name: str) -> str:
-    return {"int": "a whole number", "float": "a number"}.get(name, f"a {name}")
-
-
-def override(config: C, path: str, text: str) -> C:
-    """The configuration with one field, named by its dotted path, replaced."""
-    assert dataclasses.is_dataclass(config)
-    assert not isinstance(config, type)
-    head, _, rest = path.replace("-", "_").partition(".")
-    hints = typing.get_type_hints(type(config))
-    if head not in hints:
-        raise UserError(f"unknown setting {path}; {_hint(head, list(hints))}")
-    if rest:
-        inner = getattr(config, head)
-        if not dataclasses.is_dataclass(inner):
-            raise UserError(f"unknown setting {path}; {head} has no parts")
-        value = override(inner, rest, text)
-    elif dataclasses.is_dataclass(hints[head]):
-        raise UserError(f"{path}: name one of its parts: {', '.join(typing.get_type_hints(hints[head]))}")
-    else:
-        value = parse_value(hints[head], text, path)
-    return typing.cast(C, dataclasses.replace(config, **{head: value}))
-
-
-_LEAST_ONE = ("steps", "num_envs", "rollout_steps", "checkpoint_every")
+_AT_LEAST_ONE = (
+    "steps",
+    "num_envs",
+    "rollout_steps",
+    "checkpoint_every",
+    "ppo.num_epochs",
+    "ppo.num_minibatches",
+    "ppo.hidden",
+    "rewards.hidden",
+    "rewards.background_steps",
+    "rewards.generative.batch_size",
+    "rewards.generative.subsample",
+    "rewards.discriminator.batch_size",
+    "rewards.discriminator.passes",
+    "rewards.entropy.num_neighbors",
+    "rewards.entropy.max_references",
+    "rewards.scale.window",
+    "evaluation.episodes",
+    "evaluation.final_episodes",
+)
+_NOT_NEGATIVE = ("seed", "threads", "evaluation.every", "evaluation.max_steps", "rewards.generative.epochs")
+_POSITIVE = (
+    "ppo.learning_rate",
+    "ppo.clip_range",
+    "ppo.max_grad_norm",
+    "rewards.curiosity_factor",
+    "rewards.generative.learning_rate",
+    "rewards.discriminator.learning_rate",
+)
+_SHARES = ("ppo.discount", "ppo.gae_lambda", "rewards.scale.discount", "rewards.generative.true_action_share")
 
 
 def validated(config: RunConfig) -> RunConfig:
     """The configuration itself, if its numbers make sense."""
-    for name in _LEAST_ONE:
-        if getattr(config, name) < 1:
-            raise UserError(f"{name}: must be at least 1, received {getattr(config, name)}")
+    rules: tuple[tuple[tuple[str, ...], Callable[[float], bool], str], ...] = (
+        (_AT_LEAST_ONE, lambda value: value >= 1, "be at least 1"),
+        (_NOT_NEGATIVE, lambda value: value >= 0, "not be negative"),
+        (_POSITIVE, lambda value: value > 0, "be positive"),
+        (_SHARES, lambda value: 0 <= value <= 1, "lie in [0, 1]"),
+    )
+    for paths, holds, law in rules:
+        for path in paths:
+            value = attrgetter(path)(config)
+            if not holds(value):
+                raise UserError(f"{path}: must {law}, received {value}")
     batch = config.num_envs * config.rollout_steps
     if config.ppo.num_minibatches > batch:
         raise UserError(f"ppo.num_minibatches: {config.ppo.num_minibatches} of a rollout of {batch} steps")
-    for name in ("learning_rate", "clip_range", "max_grad_norm"):
-        if not getattr(config.ppo, name) > 0:
-            raise UserError(f"ppo.{name}: must be positive, received {getattr(config.ppo, name)}")
-    for name in ("discount", "gae_lambda"):
-        if not 0 <= getattr(config.ppo, name) <= 1:
-            raise UserError(f"ppo.{name}: must lie in [0, 1], received {getattr(config.ppo, name)}")
     return config

@@ -133,12 +133,10 @@ class UniformPolicy(nn.Module):
         super().__init__()
         self.num_actions = int(action_space.n) if isinstance(action_space, gym.spaces.Discrete) else 0
         box = action_space if isinstance(action_space, gym.spaces.Box) else gym.spaces.Box(0.0, 1.0, (1,))
-        # An unbounded action has no uniform distribution; a width of two stands in, around zero or beside the one bound.
+        # An unbounded action has no uniform distribution; a width of two stands in, at zero or beside the one bound.
         low, high = torch.as_tensor(box.low).float(), torch.as_tensor(box.high).float()
-        beside_low, beside_high = (
-            torch.where(low.isfinite(), low + 2.0, 1.0),
-            torch.where(high.isfinite(), high - 2.0, -1.0),
-        )
+        beside_low = torch.where(low.isfinite(), low + 2.0, 1.0)
+        beside_high = torch.where(high.isfinite(), high - 2.0, -1.0)
         self.register_buffer("low", torch.where(low.isfinite(), low, beside_high))
         self.register_buffer("high", torch.where(high.isfinite(), high, beside_low))
 
