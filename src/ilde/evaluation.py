@@ -49,7 +49,7 @@ class Evaluation:
         return {
             "mean": self.mean,
             "std": self.std,
-            "interval": list(self.interval) if len(self.returns) > 1 else None,
+            "interval": list(self.interval) if len(self.returns) > 1 else [None, None],
             "episodes": len(self.returns),
             "length": float(np.mean(self.lengths)),
             "capped": self.capped,

@@ -69,13 +69,15 @@ def leaves(state: Any, path: str = "") -> dict[str, Any]:
 def differing(one: Trainer, other: Trainer) -> list[str]:
     """The paths at which two runs hold different bits."""
     first, second = leaves(one.state_dict()), leaves(other.state_dict())
-    assert first.keys() == second.keys()
-    return [path for path in first if not np.array_equal(np.asarray(first[path]), np.asarray(second[path]))]
+    shared = [path for path in first if path in second]
+    changed = [path for path in shared if not np.array_equal(np.asarray(first[path]), np.asarray(second[path]))]
+    return [*changed, *(first.keys() ^ second.keys())]
 
 
 @every_kind
 def test_the_same_seed_gives_the_same_bits(env_id: str) -> None:
     one, other = fitted(env_id), fitted(env_id)
+    # No global generator may matter.
     torch.manual_seed(5)
     np.random.seed(5)
     rows = iterated(one, 2)
