@@ -1,0 +1,63 @@
+"""The demonstrations in the package: nobody has to trust them, because they can be played again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ilde.demos import resolve
+from ilde.demos.bundled import bundled_names
+from ilde.envs import single_env
+from ilde.envs.atari import _native_env
+from ilde.policies import bundled_policy
+from ilde.randomness import torch_generator
+
+
+def replay_qbert(seed: int, actions: Any) -> list[Any]:
+    env = _native_env("qbert", 1, 1)
+    frames = [env.reset(seed=np.array([seed]))[0][0].copy()]
+    frames += [env.step(np.array([action]))[0][0].copy() for action in actions]
+    env.close()
+    return frames
+
+
+def replay_halfcheetah(seed: int, actions: Any) -> list[Any]:
+    env = single_env("HalfCheetah-v5", render=False)
+    seen = [env.reset(seed=seed)[0]] + [env.step(action)[0] for action in actions]
+    env.close()
+    return seen
+
+
+REPLAYS = {"qbert/weak-v0": replay_qbert, "halfcheetah-v5/weak-v0": replay_halfcheetah}
+
+
+def test_every_bundled_set_is_replayed_here() -> None:
+    assert set(bundled_names()) == set(REPLAYS)
+
+
+@pytest.mark.parametrize("name", REPLAYS)
+def test_replaying_the_actions_from_the_seed_gives_the_observations(name: str) -> None:
+    episode = resolve(name).episodes[0]
+    assert episode.seed is not None
+    # The emulator is exact everywhere; processors may round physics differently, which a long episode would amplify.
+    steps, tolerance = (len(episode), 0.0) if episode.obs.dtype == np.uint8 else (100, 1e-5)
+    seen = np.array(REPLAYS[name](episode.seed, episode.action[:steps]), dtype=episode.obs.dtype)
+    np.testing.assert_allclose(seen, episode.obs[: steps + 1], rtol=0, atol=tolerance)
+
+
+def test_the_stored_actions_are_those_of_the_shipped_policy() -> None:
+    demonstrator, episode = bundled_policy("halfcheetah-v5/weak-v0"), resolve("halfcheetah-v5/weak-v0").episodes[0]
+    obs = torch.from_numpy(episode.obs[:-1].copy())
+    action = demonstrator.policy.act(obs, torch_generator(0, "unused"), greedy=True).action.clamp(-1, 1)
+    np.testing.assert_allclose(action.numpy(), episode.action, rtol=0, atol=1e-5)
+    assert not episode.trembled.any()
+
+
+def test_a_demonstrator_was_measured_over_many_episodes() -> None:
+    for name in bundled_names():
+        measured = resolve(name).header.demonstrator
+        assert measured is not None
+        assert measured.episodes >= 20
