@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=Path("results/quickstart.json"))
     parser.add_argument("--set", nargs="*", default=[], metavar="FIELD=VALUE", help="settings to try")
     options = parser.parse_args()
-    console = Console()
+    console = Console(width=120)
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     jobs = [(method, seed) for method in options.methods for seed in seeds]
     with ProcessPoolExecutor(options.jobs) as pool:

@@ -33,18 +33,26 @@ def test_random_actions_keep_to_the_near_end(random_place: float) -> None:
     assert 0.1 < random_place < 0.3
 
 
-@pytest.mark.parametrize("continuous", [False, True], ids=["discrete", "continuous"])
 @pytest.mark.parametrize(
     ("method", "margin"),
-    [("expert", 0.5), ("gail", 0.4), ("vail", 0.4), ("ilde-no-curiosity", 0.25), ("giril", 0.1), ("ilde", 0.1)],
+    [
+        ("expert", 0.5),
+        ("gail", 0.4),
+        ("vail", 0.3),
+        ("ilde-no-curiosity", 0.3),
+        ("ilde-no-bonus", 0.1),
+        ("ilde-no-imitation", 0.1),
+        ("giril", 0.1),
+        ("ilde", 0.1),
+    ],
 )
-def test_the_method_beats_random(method: str, margin: float, continuous: bool, random_place: float) -> None:
-    assert float(late_places(corridor_trainer(method, continuous=continuous)).mean()) > random_place + margin
-
-
-@pytest.mark.parametrize(("method", "margin"), [("ilde-no-bonus", 0.1), ("ilde-no-imitation", 0.1)])
-def test_the_ablation_beats_random(method: str, margin: float, random_place: float) -> None:
+def test_the_method_beats_random(method: str, margin: float, random_place: float) -> None:
     assert float(late_places(corridor_trainer(method)).mean()) > random_place + margin
+
+
+@pytest.mark.parametrize(("method", "margin"), [("expert", 0.5), ("vail", 0.3), ("ilde", 0.1)])
+def test_the_method_beats_random_with_continuous_actions(method: str, margin: float, random_place: float) -> None:
+    assert float(late_places(corridor_trainer(method, continuous=True)).mean()) > random_place + margin
 
 
 def test_an_alive_bonus_alone_leads_nowhere(random_place: float) -> None:
