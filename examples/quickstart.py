@@ -76,6 +76,9 @@ def main() -> None:
     console.print(table({name: score(policy) for name, policy in policies.items()}))
     video = film_side_by_side(policies["demonstrator"], policies["ILDE"], out / "videos" / "side-by-side.mp4")
     console.print(f"demonstrator (left) and ILDE (right): {video}")
+    console.print(
+        "one seed is one draw: `python benchmarks/quickstart.py --seeds 5` shows the spread, with the controls"
+    )
 
 
 if __name__ == "__main__":

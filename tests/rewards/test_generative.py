@@ -158,7 +158,6 @@ def test_the_model_is_frozen_once_fitted() -> None:
     assert not any(p.requires_grad for p in term.net.parameters())
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: a fit that ended in NaN goes unnoticed into the first checkpoint")
 def test_a_fit_that_diverges_is_stopped_and_named() -> None:
     term = model(learning_rate=1e6, epochs=20)
     demos = batch_of(torch.ones(4, 3), torch.eye(2).repeat(2, 1), -torch.ones(4, 3))

@@ -8,6 +8,7 @@ otherwise dying would be the most surprising thing to do.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +86,10 @@ class GenerativeReward:
                 self.loss(data[index]).backward()
                 optimiser.step()
         self.net.requires_grad_(False)
-        return {"giril/demo_error": float(self.reward(demos).mean()), "giril/fit_transitions": float(len(data))}
+        error = float(self.reward(demos).mean())
+        if not math.isfinite(error):
+            raise FloatingPointError("giril: the fit diverged; lower rewards.generative.learning_rate")
+        return {"giril/demo_error": error, "giril/fit_transitions": float(len(data))}
 
     def _subsampled(self, demos: Encoded) -> Encoded:
         offset = int(torch.randint(self.config.subsample, (1,), generator=self.generator))
