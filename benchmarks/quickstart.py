@@ -100,7 +100,8 @@ def verdict(rows: list[dict[str, object]]) -> str:
     overlapping = [m for m in scores if m != "ilde" and difference_interval(scores["ilde"], scores[m])[0] <= 0]
     if overlapping:
         return f"not shown to imitate: the interval of the difference to {', '.join(overlapping)} reaches 0"
-    return "it learned from the demonstration: the interval of the difference to every control lies above 0"
+    controls = ", ".join(m for m in scores if m != "ilde")
+    return f"it learned from the demonstration: the interval of the difference to each of {controls} lies above 0"
 
 
 def main() -> None:
