@@ -118,7 +118,8 @@ def test_a_single_episode_says_nothing_of_spread() -> None:
 
 
 def test_the_summary_of_one_episode_is_json() -> None:
-    json.dumps(Evaluation((7.0,), (1,), greedy=True).summary(), allow_nan=False)
+    document = json.dumps(Evaluation((7.0,), (1,), greedy=True).summary(), allow_nan=False)
+    assert json.loads(document)["interval"] == [None, None]
 
 
 def test_the_interval_covers_the_mean_as_often_as_it_says() -> None:
