@@ -188,12 +188,20 @@ _AT_LEAST_ONE = (
     "evaluation.episodes",
     "evaluation.final_episodes",
 )
-_NOT_NEGATIVE = ("seed", "threads", "evaluation.every", "evaluation.max_steps", "rewards.generative.epochs")
+_NOT_NEGATIVE = (
+    "seed",
+    "threads",
+    "evaluation.every",
+    "evaluation.max_steps",
+    "rewards.features.clip",
+    "rewards.generative.epochs",
+)
 _POSITIVE = (
     "ppo.learning_rate",
     "ppo.clip_range",
     "ppo.max_grad_norm",
     "rewards.curiosity_factor",
+    "rewards.features.floor",
     "rewards.generative.learning_rate",
     "rewards.discriminator.learning_rate",
 )

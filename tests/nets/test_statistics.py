@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import generator
 
-from ilde.nets.features import FeatureSpace
+from ilde.nets.features import FeatureConfig, FeatureSpace
 from ilde.nets.moments import RunningMoments, Standardise
 from ilde.nets.policy import ActorCritic, UniformPolicy
 
@@ -84,6 +84,12 @@ def test_a_feature_that_hardly_moved_is_floored_at_a_hundredth_of_the_median_spr
     torch.testing.assert_close(space.inverse_std, torch.tensor([1.0, 0.5, 100.0]))
     assert space(torch.tensor([0.0, 0.0, 0.02])).tolist() == pytest.approx([0.0, 0.0, 2.0])
     assert space(torch.tensor([0.0, 0.0, 9.0])).tolist() == pytest.approx([0.0, 0.0, 5.0])
+
+
+def test_without_a_clip_the_unheard_of_keeps_its_size_and_the_floor_is_the_given_part() -> None:
+    space = FeatureSpace((2,), generator(), FeatureConfig(clip=0.0, floor=0.5))
+    space.fit(torch.tensor([[-1.0, 0.0], [1.0, 0.0]]))
+    assert space(torch.tensor([40.0, -9.0])).tolist() == pytest.approx([40.0, -18.0])
 
 
 def test_states_that_never_moved_at_all_give_finite_features() -> None:

@@ -157,7 +157,7 @@ def test_the_default_input_is_the_state_alone_and_a_switch_adds_the_action() -> 
 
 def test_each_pass_takes_every_demonstration_once() -> None:
     term = model(batch_size=4, passes=2)
-    term.fit(encoded(torch.arange(10.0)[:, None].expand(10, 3)))
+    term.fit(encoded(torch.arange(10.0)[:, None].expand(10, 3) / 2))
     seen: list[float] = []
 
     def note(demos: torch.Tensor, policy: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -166,7 +166,13 @@ def test_each_pass_takes_every_demonstration_once() -> None:
 
     term._learn = note  # type: ignore[method-assign]
     term.update(encoded(torch.zeros(2, 2, 3)))
-    assert sorted(seen[:10]) == sorted(seen[10:]) == list(range(10))
+    assert sorted(seen[:10]) == sorted(seen[10:]) == [i / 2 for i in range(10)]
+
+
+def test_an_unheard_of_state_is_judged_like_one_at_the_limit() -> None:
+    term = model()
+    outlier, limit = encoded(torch.full((1, 3), 1e6)), encoded(torch.full((1, 3), 5.0))
+    assert torch.equal(term.reward(outlier), term.reward(limit))
 
 
 def test_without_demonstrations_it_says_so() -> None:

@@ -8,6 +8,7 @@ demonstration frames alone would leave most features with no spread at all.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -42,15 +43,28 @@ class ConvExtractor(nn.Module):
         return features
 
 
+@dataclass(frozen=True)
+class FeatureConfig:
+    """How features are put on one scale."""
+
+    clip: float = 5.0
+    """Largest size of a standardised feature, in spreads; 0 sets no limit, so that what neither the demonstrations nor
+    chance ever showed stays as surprising as it is."""
+    floor: float = 0.01
+    """Smallest spread a feature is given, as a part of the median spread."""
+
+
 class FeatureSpace(nn.Module):
     """`f` of the paper: fixed, shared by every term, standardised and clipped."""
 
     mean: Tensor
     inverse_std: Tensor
 
-    def __init__(self, obs_shape: tuple[int, ...], generator: torch.Generator, clip: float = 5.0) -> None:
+    def __init__(
+        self, obs_shape: tuple[int, ...], generator: torch.Generator, config: FeatureConfig | None = None
+    ) -> None:
         super().__init__()
-        self.obs_shape, self.clip = obs_shape, clip
+        self.obs_shape, self.config = obs_shape, config or FeatureConfig()
         self.extract: nn.Module = ConvExtractor(obs_shape[0], generator) if len(obs_shape) == 3 else nn.Flatten()
         self.size = int(self.extract(torch.zeros(1, *obs_shape)).shape[1])
         self.register_buffer("mean", torch.zeros(self.size))
@@ -64,8 +78,8 @@ class FeatureSpace(nn.Module):
             for chunk in obs.flatten(0, -len(self.obs_shape) - 1).split(CHUNK):
                 moments.update(self.extract(chunk.to(self.mean.device)))
         std = moments.std
-        # A feature that never moved would turn its first twitch into an outlier: floor at 1% of the median spread.
-        floor = 0.01 * std[std > 0].median() if bool((std > 0).any()) else torch.ones_like(std[0])
+        # A feature that never moved would turn its first twitch into an outlier.
+        floor = self.config.floor * std[std > 0].median() if bool((std > 0).any()) else torch.ones_like(std[0])
         self.mean.copy_(moments.mean)
         self.inverse_std.copy_(1.0 / std.clamp(min=float(floor)))
 
@@ -75,5 +89,6 @@ class FeatureSpace(nn.Module):
         batch = obs.shape[: -len(self.obs_shape)]
         flat = obs.reshape(-1, *self.obs_shape)
         features = torch.cat([self.extract(chunk) for chunk in flat.split(CHUNK)])
-        standardised = ((features - self.mean) * self.inverse_std).clamp(-self.clip, self.clip)
-        return standardised.view(*batch, self.size)
+        standardised = (features - self.mean) * self.inverse_std
+        limit = self.config.clip or math.inf
+        return standardised.clamp(-limit, limit).view(*batch, self.size)

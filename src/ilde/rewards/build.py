@@ -9,7 +9,7 @@ import gymnasium as gym
 import torch
 from torch import nn
 
-from ilde.nets.features import FeatureSpace
+from ilde.nets.features import FeatureConfig, FeatureSpace
 from ilde.randomness import torch_generator
 from ilde.rewards.base import ActionCode, RewardModel
 from ilde.rewards.compose import RewardMix, ScaleConfig, ScaledTerm
@@ -25,6 +25,7 @@ from ilde.rewards.simple import Constant, EnvReward, EnvRewardConfig
 class RewardConfig:
     """Settings of all reward terms."""
 
+    features: FeatureConfig = field(default_factory=FeatureConfig)
     env: EnvRewardConfig = field(default_factory=EnvRewardConfig)
     discriminator: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
     generative: GenerativeConfig = field(default_factory=GenerativeConfig)
@@ -94,7 +95,7 @@ def build_reward(
     device: torch.device,
 ) -> RewardMix:
     """The reward of an expression such as `vail + 10*giril + entropy`."""
-    space = FeatureSpace(obs_space.shape, torch_generator(seed, "features")).to(device)
+    space = FeatureSpace(obs_space.shape, torch_generator(seed, "features"), config.features).to(device)
     blueprint = Blueprint(config, space, ActionCode(action_space, clip_actions), seed, device)
 
     def scale() -> ReturnScale:

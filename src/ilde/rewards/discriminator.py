@@ -19,6 +19,9 @@ from ilde.data import Metrics
 from ilde.nets.layers import linear, mlp, xavier
 from ilde.rewards.base import Encoded, minibatches
 
+INPUT_LIMIT = 5.0
+"""Spreads at which a feature is cut: the bottleneck takes an exponential, which an unheard-of state would blow up."""
+
 
 @dataclass(frozen=True)
 class DiscriminatorConfig:
@@ -87,13 +90,12 @@ class AdversarialReward:
 
     def __init__(self, net: Discriminator, config: DiscriminatorConfig, generator: torch.Generator) -> None:
         self.net, self.config, self.generator = net, config, generator
-        self.optimiser = torch.optim.Adam(net.parameters(), lr=config.learning_rate)
+        self.optimiser = torch.optim.Adam(net.parameters(), lr=config.learning_rate, fused=True)
         self.demos: Tensor | None = None
 
     def _inputs(self, batch: Encoded) -> Tensor:
-        if self.config.input == "state":
-            return batch.features
-        return torch.cat([batch.features, batch.action], -1)
+        features = batch.features.clamp(-INPUT_LIMIT, INPUT_LIMIT)
+        return features if self.config.input == "state" else torch.cat([features, batch.action], -1)
 
     def fit(self, demos: Encoded) -> Metrics:
         """Keep the demonstrations to compare with."""

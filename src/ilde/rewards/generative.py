@@ -79,7 +79,7 @@ class GenerativeReward:
     def fit(self, demos: Encoded) -> Metrics:
         """Fit the VAE to the demonstrations, then freeze it."""
         data = self._subsampled(demos)
-        optimiser = torch.optim.Adam(self.net.parameters(), lr=self.config.learning_rate)
+        optimiser = torch.optim.Adam(self.net.parameters(), lr=self.config.learning_rate, fused=True)
         for _ in range(self.config.epochs):
             for index in minibatches(len(data), self.config.batch_size, self.generator, data.features.device):
                 optimiser.zero_grad(set_to_none=True)
