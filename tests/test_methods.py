@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from toys import Corridor, corridor_demos
 
 from ilde.config import RunConfig
@@ -72,3 +73,14 @@ def test_wrong_demonstrations_are_a_random_walk_of_the_same_length_without_a_rew
     assert set(wrong.action.tolist()) == {0, 1, 2}
     assert wrong.env_reward.isnan().all()
     assert (wrong.next_obs[:-1] == wrong.obs[1:]).all()
+
+
+def test_a_long_random_walk_is_the_same_whatever_its_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    walks = []
+    for chunk in (30, 7):
+        monkeypatch.setattr("ilde.prepare.WALK_CHUNK", chunk)
+        walks.append(prepare_demos(corridor_demos(), "random-policy", make_envs(Corridor, 2, 0), seed=0))
+    whole, pieces = walks
+    assert whole is not None
+    assert pieces is not None
+    assert all(torch.equal(getattr(whole, name), getattr(pieces, name)) for name in ("obs", "action", "next_obs"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import torch
 
@@ -17,6 +19,9 @@ from ilde.nets.policy import UniformPolicy
 from ilde.randomness import torch_generator
 from ilde.rewards.expression import needs_demos, needs_features, parse_expression
 from ilde.trainer import Trainer
+
+WALK_CHUNK = 128
+"""Steps of a random walk collected at a time."""
 
 
 def choose_device(name: str) -> torch.device:
@@ -60,9 +65,19 @@ def prepare_demos(demos: Demonstrations | None, use: str, envs: EnvBatch, seed: 
     if use == "shuffled":
         return shuffle_transitions(transitions, torch_generator(seed, "shuffle"))
     if use == "random-policy":
-        first_env = random_rollout(envs, len(transitions), seed, "wrong-demos").map(lambda x: x[:, 0].clone())
-        return first_env.map(lambda x: torch.full_like(x, torch.nan) if x is first_env.env_reward else x)
+        return _random_walk(envs, len(transitions), seed)
     return transitions
+
+
+def _random_walk(envs: EnvBatch, steps: int, seed: int) -> Transitions:
+    """A uniformly random policy's steps (steps,) in the first environment, with no reward to read."""
+    policy, generator = UniformPolicy(envs.action_space), torch_generator(seed, "wrong-demos")
+    # A demonstration may be long and its frames large: the other environments' steps are dropped chunk by chunk.
+    collector = Collector(envs, policy, min(steps, WALK_CHUNK), generator, torch.device("cpu"))
+    rollouts = (collector.collect().transitions for _ in range(-(-steps // collector.steps)))
+    chunks = [rollout.map(lambda x: x[:, 0].clone()) for rollout in rollouts]
+    joined = {f.name: torch.cat([getattr(chunk, f.name) for chunk in chunks])[:steps] for f in fields(Transitions)}
+    return Transitions(**joined | {"env_reward": torch.full((steps,), torch.nan)})
 
 
 def fit(trainer: Trainer, demos: Demonstrations | None) -> Metrics:
