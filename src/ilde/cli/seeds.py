@@ -7,8 +7,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from queue import Queue
 from typing import TYPE_CHECKING, Any
 
 from ilde.cli.driving import outcome
@@ -24,22 +27,47 @@ if TYPE_CHECKING:
 Note = Callable[[str], None]
 
 
+def usable_cores() -> list[int]:
+    """The cores this process may use."""
+    # Only Linux tells, and only there can a process be bound to some of them.
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+
+
+def shared_out(cores: Sequence[int], shares: int) -> list[list[int]]:
+    """The cores in neighbouring shares of about equal size, none of them empty; at most one share per core."""
+    bounds = [round(len(cores) * k / shares) for k in range(shares + 1)]
+    return [list(cores[first:last]) for first, last in pairwise(bounds)]
+
+
 class Fleet:
-    """The processes of several runs; a signal reaches each of them and keeps the rest from starting."""
+    """The processes of several runs; a signal reaches each of them and keeps the rest from starting.
+
+    Each has cores to itself while it runs: simulators that take all cores for granted slow each other down.
+    """
 
     def __init__(self, commands: dict[int, list[str]], note: Note) -> None:
         self._commands, self._note = commands, note
         self._children: list[subprocess.Popen[str]] = []
+        self._shares: Queue[list[int]] = Queue()
         self.stop = StopRequest(self._forward)
 
     def run(self, at_once: int) -> dict[int, int | None]:
         """The exit code of each seed's process; None for one that was not started."""
+        for share in shared_out(usable_cores(), at_once):
+            self._shares.put(share)
         with self.stop, ThreadPoolExecutor(at_once) as pool:
             return dict(zip(self._commands, pool.map(self._run_one, self._commands), strict=True))
 
     def _run_one(self, seed: int) -> int | None:
         if self.stop():
             return None
+        share = self._shares.get()
+        try:
+            return self._run_on(share, seed)
+        finally:
+            self._shares.put(share)
+
+    def _run_on(self, share: list[int], seed: int) -> int:
         # In a session of its own, so that Ctrl-C reaches it once, through `_forward`, and not from the terminal too.
         with subprocess.Popen(
             self._commands[seed],
@@ -49,6 +77,9 @@ class Fleet:
             start_new_session=True,
         ) as child:
             self._children.append(child)
+            if hasattr(os, "sched_setaffinity"):
+                with suppress(ProcessLookupError):  # it may be over already
+                    os.sched_setaffinity(child.pid, share)  # before it has started a thread: all of them inherit it
             assert child.stdout is not None
             for line in child.stdout:
                 self._note(f"seed {seed}: {line.rstrip()}")
@@ -72,7 +103,7 @@ def train_seeds(
     """Train one run per seed in `out/seed-K`; returns 0 if all finished, else the first other exit code."""
     folders = {seed: out / f"seed-{seed}" for seed in seeds}
     _check(config, folders)
-    at_once = min(len(seeds), max(1, (os.cpu_count() or 1) // 2))
+    at_once = min(len(seeds), max(1, len(usable_cores()) // 2))
     note(f"{len(seeds)} runs in {out}, {at_once} at a time")
     fleet = Fleet({seed: _command(config, settings, seed, folders[seed]) for seed in seeds}, note)
     codes = fleet.run(at_once)
