@@ -16,6 +16,7 @@ from ilde.fields import did_you_mean
 from ilde.fields import from_dict as from_dict
 from ilde.fields import override as override
 from ilde.fields import to_dict as to_dict
+from ilde.learners.cloning import CloningConfig
 from ilde.learners.ppo import PPOConfig
 from ilde.rewards.build import RewardConfig
 from ilde.rewards.discriminator import DiscriminatorConfig
@@ -75,6 +76,7 @@ class RunConfig:
     threads: int = 0
     """Threads of the tensor library on CPU; 0 chooses by the size of the networks."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
+    cloning: CloningConfig = field(default_factory=CloningConfig)
     rewards: RewardConfig = field(default_factory=RewardConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
@@ -176,6 +178,9 @@ _AT_LEAST_ONE = (
     "ppo.num_epochs",
     "ppo.num_minibatches",
     "ppo.hidden",
+    "cloning.batch_size",
+    "cloning.epochs",
+    "cloning.patience",
     "rewards.hidden",
     "rewards.background_steps",
     "rewards.generative.batch_size",
@@ -200,12 +205,19 @@ _POSITIVE = (
     "ppo.learning_rate",
     "ppo.clip_range",
     "ppo.max_grad_norm",
+    "cloning.learning_rate",
     "rewards.curiosity_factor",
     "rewards.features.floor",
     "rewards.generative.learning_rate",
     "rewards.discriminator.learning_rate",
 )
-_SHARES = ("ppo.discount", "ppo.gae_lambda", "rewards.scale.discount", "rewards.generative.true_action_share")
+_SHARES = (
+    "ppo.discount",
+    "ppo.gae_lambda",
+    "cloning.held_out",
+    "rewards.scale.discount",
+    "rewards.generative.true_action_share",
+)
 
 
 def validated(config: RunConfig) -> RunConfig:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from ilde.data import UserError
 
-LearnerName: TypeAlias = Literal["ppo", "none"]
+LearnerName: TypeAlias = Literal["ppo", "bc", "none"]
 DemoUse: TypeAlias = Literal["given", "shuffled", "random-policy", "unused"]
 
 
@@ -25,6 +25,11 @@ class Method:
     control: bool = False
     """Controls stand beside every result, so that survival or plain novelty cannot pose as imitation."""
 
+    @property
+    def offline(self) -> bool:
+        """Whether everything is learned before the first step in the environment."""
+        return self.learner == "bc"
+
 
 METHODS: tuple[Method, ...] = (
     Method("ilde", "vail + 10*giril + entropy", "imitation, curiosity beyond the demonstrations, state entropy"),
@@ -34,6 +39,7 @@ METHODS: tuple[Method, ...] = (
     Method("gail", "gail", "generative adversarial imitation learning"),
     Method("vail", "vail", "adversarial imitation with a variational bottleneck"),
     Method("giril", "giril", "curiosity of a generative model of the demonstrations, alone"),
+    Method("bc", "constant", "behavioural cloning: the demonstrated actions as labels, no interaction", learner="bc"),
     Method("entropy", "entropy", "state entropy alone: plain novelty", demos="unused", control=True),
     Method("expert", "env", "PPO on the true reward: makes demonstrators", demos="unused"),
     Method("random", "constant", "uniformly random actions", learner="none", demos="unused", control=True),

@@ -83,11 +83,10 @@ def _random_walk(envs: EnvBatch, steps: int, seed: int) -> Transitions:
 def fit(trainer: Trainer, demos: Demonstrations | None) -> Metrics:
     """Everything learned before interaction; the environments start anew afterwards."""
     config, envs, device = trainer.config, trainer.envs, trainer.device
-    terms = parse_expression(config.reward or trainer.method.reward)
-    if not needs_features(terms):
-        return {}
-    steps = max(1, config.rewards.background_steps // envs.num_envs)
-    background = random_rollout(envs, steps, config.seed, "background")
+    background = None
+    if needs_features(parse_expression(config.reward or trainer.method.reward)):
+        steps = max(1, config.rewards.background_steps // envs.num_envs)
+        background = random_rollout(envs, steps, config.seed, "background")
     transitions = prepare_demos(demos, trainer.method.demos, envs, config.seed)
     metrics = trainer.fit(None if transitions is None else transitions.to(device), background)
     trainer.collector.restart()

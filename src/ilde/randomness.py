@@ -6,6 +6,7 @@ import zlib
 
 import numpy as np
 import torch
+from torch import Tensor
 
 
 def derive_seed(seed: int, role: str) -> int:
@@ -22,3 +23,9 @@ def torch_generator(seed: int, role: str, device: torch.device | str = "cpu") ->
 def numpy_generator(seed: int, role: str) -> np.random.Generator:
     """A NumPy generator for one role."""
     return np.random.default_rng(derive_seed(seed, role))
+
+
+def minibatches(size: int, batch: int, generator: torch.Generator, device: torch.device) -> tuple[Tensor, ...]:
+    """A random partition of range(size); the last part may be smaller, so a tiny set is never dropped."""
+    order: Tensor = torch.randperm(size, generator=generator).to(device)
+    return tuple(order.split(batch))

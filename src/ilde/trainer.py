@@ -15,6 +15,7 @@ from ilde.config import RunConfig
 from ilde.data import Metrics, Transitions
 from ilde.envs.base import EnvBatch
 from ilde.learners.base import Learner, NoLearning
+from ilde.learners.cloning import Cloning
 from ilde.learners.ppo import PPO
 from ilde.methods import find_method
 from ilde.nets.policy import ActorCritic, UniformPolicy
@@ -47,25 +48,30 @@ class Trainer:
         self.seconds: Metrics = {}
 
     def _build_learner(self) -> Learner:
+        generator = torch_generator(self.config.seed, "minibatches")
         match self.method.learner:
             case "ppo":
-                generator = torch_generator(self.config.seed, "policy")
-                policy = ActorCritic(
-                    self.envs.obs_space,
-                    self.envs.action_space,
-                    self.config.ppo.hidden,
-                    generator,
-                    initial_log_std=self.config.ppo.initial_log_std,
-                ).to(self.device)
-                return PPO(policy, self.config.ppo, torch_generator(self.config.seed, "minibatches"))
+                return PPO(self._build_policy(), self.config.ppo, generator)
+            case "bc":
+                return Cloning(self._build_policy(), self.config.cloning, generator)
             case "none":
                 return NoLearning(UniformPolicy(self.envs.action_space).to(self.device))
             case _:
                 assert_never(self.method.learner)
 
-    def fit(self, demos: Transitions | None, background: Transitions) -> Metrics:
-        """Everything that is learned before interaction."""
-        return self.reward.fit(demos, background)
+    def _build_policy(self) -> ActorCritic:
+        return ActorCritic(
+            self.envs.obs_space,
+            self.envs.action_space,
+            self.config.ppo.hidden,
+            torch_generator(self.config.seed, "policy"),
+            initial_log_std=self.config.ppo.initial_log_std,
+        ).to(self.device)
+
+    def fit(self, demos: Transitions | None, background: Transitions | None) -> Metrics:
+        """Everything that is learned before interaction; `background` gives features their scale, if there are any."""
+        metrics = {} if background is None else self.reward.fit(demos, background)
+        return metrics if demos is None else metrics | self.learner.fit(demos)
 
     def iterate(self) -> Metrics:
         """One iteration of the algorithm."""
@@ -92,8 +98,8 @@ class Trainer:
 
     @property
     def done(self) -> bool:
-        """Whether the run has had its steps."""
-        return self.env_steps >= self.config.steps
+        """Whether the run has had its steps, or needs none."""
+        return self.method.offline or self.env_steps >= self.config.steps
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next iteration depends on."""

@@ -20,6 +20,9 @@ class Learner(Protocol):
     def policy(self) -> Policy:
         """The policy that acts."""
 
+    def fit(self, demos: Transitions) -> Metrics:
+        """Learn from the demonstrations before interaction."""
+
     def update(self, rollout: Rollout, reward: RewardFunction, progress: float) -> Metrics:
         """Learn from one rollout; `progress` in [0, 1] is the place on the schedule."""
 
@@ -40,6 +43,10 @@ class NoLearning:
     def policy(self) -> UniformPolicy:
         """The uniform policy."""
         return self._policy
+
+    def fit(self, demos: Transitions) -> Metrics:
+        """Learn nothing."""
+        return {}
 
     def update(self, rollout: Rollout, reward: RewardFunction, progress: float) -> Metrics:
         """Learn nothing."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from ilde.data import Metrics, Rollout
+from ilde.data import Metrics, Rollout, Transitions
 from ilde.learners.base import RewardFunction
 from ilde.learners.guard import FiniteGuard
 from ilde.learners.returns import generalised_advantage
@@ -105,6 +105,10 @@ class PPO:
     def policy(self) -> ActorCritic:
         """The policy under training."""
         return self._policy
+
+    def fit(self, demos: Transitions) -> Metrics:
+        """Demonstrations reach the policy through the reward alone."""
+        return {}
 
     def update(self, rollout: Rollout, reward: RewardFunction, progress: float) -> Metrics:
         """Some epochs of minibatches over one rollout."""

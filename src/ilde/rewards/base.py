@@ -115,9 +115,3 @@ class Unlearned:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Nothing to remember."""
-
-
-def minibatches(size: int, batch: int, generator: torch.Generator, device: torch.device) -> tuple[Tensor, ...]:
-    """A random partition of range(size); the last part may be smaller, so a tiny set is never dropped."""
-    order: Tensor = torch.randperm(size, generator=generator).to(device)
-    return tuple(order.split(batch))

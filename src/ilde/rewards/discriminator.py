@@ -17,7 +17,8 @@ from torch.nn.functional import softplus
 
 from ilde.data import Metrics
 from ilde.nets.layers import linear, mlp, xavier
-from ilde.rewards.base import Encoded, minibatches
+from ilde.randomness import minibatches
+from ilde.rewards.base import Encoded
 
 INPUT_LIMIT = 5.0
 """Spreads at which a feature is cut: the bottleneck takes an exponential, which an unheard-of state would blow up."""

@@ -18,7 +18,8 @@ from torch.nn.functional import cross_entropy, mse_loss
 
 from ilde.data import Metrics
 from ilde.nets.layers import linear, mlp, xavier
-from ilde.rewards.base import Encoded, minibatches
+from ilde.randomness import minibatches
+from ilde.rewards.base import Encoded
 
 
 @dataclass(frozen=True)
