@@ -20,6 +20,7 @@ from ilde.learners.cloning import CloningConfig
 from ilde.learners.ppo import PPOConfig
 from ilde.rewards.build import RewardConfig
 from ilde.rewards.discriminator import DiscriminatorConfig
+from ilde.rewards.dynamics import DynamicsConfig
 from ilde.rewards.entropy import EntropyConfig
 from ilde.rewards.generative import GenerativeConfig
 from ilde.rewards.simple import EnvRewardConfig
@@ -101,6 +102,7 @@ ATARI = RunConfig(
     rewards=RewardConfig(
         env=EnvRewardConfig(form="sign"),
         generative=GenerativeConfig(epochs=1000, subsample=4, action_weight=100.0),
+        dynamics=DynamicsConfig(epochs=1000, subsample=4),
         hidden=1024,
     ),
     evaluation=EvaluationConfig(every=200, episodes=10, final_episodes=30),
@@ -125,7 +127,8 @@ MUJOCO = RunConfig(
     checkpoint_every=6,
     ppo=PPOConfig(learning_rate=3e-4, num_epochs=10, entropy_weight=0.0),
     rewards=RewardConfig(
-        generative=GenerativeConfig(epochs=10_000, subsample=20, action_weight=0.01, true_action_share=0.5)
+        generative=GenerativeConfig(epochs=10_000, subsample=20, action_weight=0.01, true_action_share=0.5),
+        dynamics=DynamicsConfig(epochs=10_000, subsample=20),
     ),
     evaluation=EvaluationConfig(every=6, episodes=10, final_episodes=30),
 )
@@ -143,6 +146,7 @@ QUICK = RunConfig(
     ),
     rewards=RewardConfig(
         generative=GenerativeConfig(epochs=400, subsample=1, action_weight=0.01, true_action_share=0.5),
+        dynamics=DynamicsConfig(epochs=400, subsample=1),
         discriminator=DiscriminatorConfig(passes=2, input="state-action"),
         entropy=EntropyConfig(max_references=1024),
         curiosity_factor=0.2,
@@ -185,6 +189,8 @@ _AT_LEAST_ONE = (
     "rewards.background_steps",
     "rewards.generative.batch_size",
     "rewards.generative.subsample",
+    "rewards.dynamics.batch_size",
+    "rewards.dynamics.subsample",
     "rewards.discriminator.batch_size",
     "rewards.discriminator.passes",
     "rewards.entropy.num_neighbors",
@@ -200,6 +206,7 @@ _NOT_NEGATIVE = (
     "evaluation.max_steps",
     "rewards.features.clip",
     "rewards.generative.epochs",
+    "rewards.dynamics.epochs",
 )
 _POSITIVE = (
     "ppo.learning_rate",
@@ -209,6 +216,7 @@ _POSITIVE = (
     "rewards.curiosity_factor",
     "rewards.features.floor",
     "rewards.generative.learning_rate",
+    "rewards.dynamics.learning_rate",
     "rewards.discriminator.learning_rate",
 )
 _SHARES = (
@@ -217,6 +225,7 @@ _SHARES = (
     "cloning.held_out",
     "rewards.scale.discount",
     "rewards.generative.true_action_share",
+    "rewards.dynamics.forward_share",
 )
 
 

@@ -39,6 +39,7 @@ METHODS: tuple[Method, ...] = (
     Method("gail", "gail", "generative adversarial imitation learning"),
     Method("vail", "vail", "adversarial imitation with a variational bottleneck"),
     Method("giril", "giril", "curiosity of a generative model of the demonstrations, alone"),
+    Method("cdil", "icm", "curiosity of forward and inverse models of the demonstrations, alone"),
     Method("bc", "constant", "behavioural cloning: the demonstrated actions as labels, no interaction", learner="bc"),
     Method("entropy", "entropy", "state entropy alone: plain novelty", demos="unused", control=True),
     Method("expert", "env", "PPO on the true reward: makes demonstrators", demos="unused"),

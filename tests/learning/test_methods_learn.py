@@ -43,6 +43,7 @@ def test_random_actions_keep_to_the_near_end(random_place: float) -> None:
         ("ilde-no-bonus", 0.15),
         ("ilde-no-imitation", 0.15),
         ("giril", 0.15),
+        ("cdil", 0.15),
         ("ilde", 0.15),
     ],
 )

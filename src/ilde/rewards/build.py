@@ -14,6 +14,7 @@ from ilde.randomness import torch_generator
 from ilde.rewards.base import ActionCode, RewardModel
 from ilde.rewards.compose import RewardMix, ScaleConfig, ScaledTerm
 from ilde.rewards.discriminator import AdversarialReward, Discriminator, DiscriminatorConfig
+from ilde.rewards.dynamics import DynamicsConfig, DynamicsModel, DynamicsReward
 from ilde.rewards.entropy import EntropyConfig, StateEntropy
 from ilde.rewards.expression import TermName, WeightedTerm, needs_features, parse_expression
 from ilde.rewards.generative import GenerativeConfig, GenerativeReward, TransitionVAE
@@ -29,6 +30,7 @@ class RewardConfig:
     env: EnvRewardConfig = field(default_factory=EnvRewardConfig)
     discriminator: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
     generative: GenerativeConfig = field(default_factory=GenerativeConfig)
+    dynamics: DynamicsConfig = field(default_factory=DynamicsConfig)
     entropy: EntropyConfig = field(default_factory=EntropyConfig)
     scale: ScaleConfig = field(default_factory=ScaleConfig)
     hidden: int = 100
@@ -65,6 +67,8 @@ class Blueprint:
                 return self._adversarial(bottleneck=name == "vail")
             case "giril":
                 return self._generative()
+            case "icm":
+                return self._dynamics()
             case "entropy":
                 return StateEntropy(self.config.entropy, torch_generator(self.seed, "entropy"))
             case _:
@@ -81,6 +85,11 @@ class Blueprint:
         generator = torch_generator(self.seed, "generative")
         net = TransitionVAE(self.space.size, self.code.size, self.config.hidden, self.activation, generator)
         return GenerativeReward(net.to(self.device), self.config.generative, generator, discrete=self.code.discrete)
+
+    def _dynamics(self) -> RewardModel:
+        generator = torch_generator(self.seed, "dynamics")
+        net = DynamicsModel(self.space.size, self.code.size, self.config.hidden, self.activation, generator)
+        return DynamicsReward(net.to(self.device), self.config.dynamics, generator, discrete=self.code.discrete)
 
 
 def build_reward(

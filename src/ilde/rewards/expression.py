@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 
 from ilde.data import UserError
 
-TermName: TypeAlias = Literal["env", "constant", "gail", "vail", "giril", "entropy"]
+TermName: TypeAlias = Literal["env", "constant", "gail", "vail", "giril", "icm", "entropy"]
 TERMS: tuple[TermName, ...] = get_args(TermName)
 
 _TERM = re.compile(r"(?:(?P<weight>[0-9.]+(?:e[-+]?[0-9]+)?)\s*\*\s*)?(?P<name>[a-z][a-z0-9-]*)")
@@ -58,7 +58,7 @@ def _parse_weight(weight: str | None, text: str) -> float:
 
 def needs_demos(terms: tuple[WeightedTerm, ...]) -> bool:
     """Whether any term learns from demonstrations."""
-    return any(term.name in ("gail", "vail", "giril") for term in terms)
+    return any(term.name in ("gail", "vail", "giril", "icm") for term in terms)
 
 
 def needs_features(terms: tuple[WeightedTerm, ...]) -> bool:

@@ -2,24 +2,20 @@
 
 A conditional VAE learns s' from (z, s), where z encodes the action between s and s'; it is trained on the
 demonstrations before interaction and then frozen. The reward is its error when it is given the action really taken:
-small where the policy moves as the demonstrator did, large beyond. Where an episode terminated the reward is 0, for
-otherwise dying would be the most surprising thing to do.
+small where the policy moves as the demonstrator did, large beyond.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, mse_loss
 
-from ilde.data import Metrics
 from ilde.nets.layers import linear, mlp, xavier
-from ilde.randomness import minibatches
 from ilde.rewards.base import Encoded
+from ilde.rewards.pretrained import Surprise
 
 
 @dataclass(frozen=True)
@@ -69,33 +65,17 @@ def latent_kl(mean: Tensor, log_var: Tensor) -> Tensor:
     return 0.5 * (mean.square() + log_var.exp() - 1.0 - log_var).sum(-1)
 
 
-class GenerativeReward:
+class GenerativeReward(Surprise):
     """The term `giril`."""
+
+    name = "giril"
+    net: TransitionVAE
 
     def __init__(
         self, net: TransitionVAE, config: GenerativeConfig, generator: torch.Generator, *, discrete: bool
     ) -> None:
-        self.net, self.config, self.generator, self.discrete = net, config, generator, discrete
-
-    def fit(self, demos: Encoded) -> Metrics:
-        """Fit the VAE to the demonstrations, then freeze it."""
-        data = self._subsampled(demos)
-        optimiser = torch.optim.Adam(self.net.parameters(), lr=self.config.learning_rate, fused=True)
-        for _ in range(self.config.epochs):
-            for index in minibatches(len(data), self.config.batch_size, self.generator, data.features.device):
-                optimiser.zero_grad(set_to_none=True)
-                self.loss(data[index]).backward()
-                optimiser.step()
-        self.net.requires_grad_(False)
-        error = float(self.reward(demos).mean())
-        if not math.isfinite(error):
-            raise FloatingPointError("giril: the fit diverged; lower rewards.generative.learning_rate")
-        return {"giril/demo_error": error, "giril/fit_transitions": float(len(data))}
-
-    def _subsampled(self, demos: Encoded) -> Encoded:
-        offset = int(torch.randint(self.config.subsample, (1,), generator=self.generator))
-        index = torch.arange(offset, len(demos), self.config.subsample, device=demos.features.device)
-        return demos if len(index) < self.config.batch_size else demos[index]
+        super().__init__(net, config, generator)
+        self.config, self.discrete = config, discrete
 
     def loss(self, batch: Encoded) -> Tensor:
         """Negative evidence bound per transition plus the action term, averaged over the batch."""
@@ -116,21 +96,7 @@ class GenerativeReward:
         # Discrete: z holds the action's logits. Continuous: its mean is the action.
         return cross_entropy(code, action.argmax(-1)) if self.discrete else mse_loss(mean, action)
 
-    @torch.no_grad()
-    def reward(self, batch: Encoded) -> Tensor:
-        """Mean squared error of the predicted successor; 0 where the episode terminated."""
+    def error(self, batch: Encoded) -> Tensor:
+        """Mean squared error of the predicted successor."""
         predicted = self.net.decode_next(batch.action, batch.features)
-        return (predicted - batch.next_features).square().mean(-1) * ~batch.terminated
-
-    def update(self, rollout: Encoded) -> Metrics:
-        """Frozen: the policy's data never reach the model."""
-        return {}
-
-    def state_dict(self) -> dict[str, Any]:
-        """The frozen network."""
-        return {"net": self.net.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
-        self.net.load_state_dict(state["net"])
-        self.net.requires_grad_(False)
+        return (predicted - batch.next_features).square().mean(-1)

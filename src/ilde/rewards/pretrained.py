@@ -1,0 +1,92 @@
+"""Curiosity from a model of the demonstrations: fitted to them before interaction, frozen, then paid for its errors.
+
+Where an episode terminated the reward is 0, for otherwise dying would be the most surprising thing to do.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from ilde.data import Metrics
+from ilde.randomness import minibatches
+from ilde.rewards.base import Encoded
+
+
+class FitConfig(Protocol):
+    """What every such fit is told."""
+
+    @property
+    def learning_rate(self) -> float:
+        """Of Adam."""
+
+    @property
+    def batch_size(self) -> int:
+        """Transitions per step."""
+
+    @property
+    def epochs(self) -> int:
+        """Passes over the demonstrations."""
+
+    @property
+    def subsample(self) -> int:
+        """Every how many-th transition is used, from a random offset; all where fewer than a batch would be left."""
+
+
+class Surprise(ABC):
+    """A reward term that is the error of a frozen model; the policy's data never reach it."""
+
+    name: str
+
+    def __init__(self, net: nn.Module, config: FitConfig, generator: torch.Generator) -> None:
+        self.net, self._fit, self.generator = net, config, generator
+
+    @abstractmethod
+    def loss(self, batch: Encoded) -> Tensor:
+        """What the fit minimises, averaged over the batch."""
+
+    @abstractmethod
+    def error(self, batch: Encoded) -> Tensor:
+        """The model's error on each transition."""
+
+    def fit(self, demos: Encoded) -> Metrics:
+        """Fit the model to the demonstrations, then freeze it."""
+        data = self._subsampled(demos)
+        optimiser = torch.optim.Adam(self.net.parameters(), lr=self._fit.learning_rate, fused=True)
+        for _ in range(self._fit.epochs):
+            for index in minibatches(len(data), self._fit.batch_size, self.generator, data.features.device):
+                optimiser.zero_grad(set_to_none=True)
+                self.loss(data[index]).backward()
+                optimiser.step()
+        self.net.requires_grad_(False)
+        error = float(self.reward(demos).mean())
+        if not math.isfinite(error):
+            raise FloatingPointError(f"{self.name}: the fit diverged; lower its learning_rate")
+        return {f"{self.name}/demo_error": error, f"{self.name}/fit_transitions": float(len(data))}
+
+    def _subsampled(self, demos: Encoded) -> Encoded:
+        offset = int(torch.randint(self._fit.subsample, (1,), generator=self.generator))
+        index = torch.arange(offset, len(demos), self._fit.subsample, device=demos.features.device)
+        return demos if len(index) < self._fit.batch_size else demos[index]
+
+    @torch.no_grad()
+    def reward(self, batch: Encoded) -> Tensor:
+        """The error; 0 where the episode terminated."""
+        return self.error(batch) * ~batch.terminated
+
+    def update(self, rollout: Encoded) -> Metrics:
+        """Frozen: there is nothing to learn."""
+        return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The frozen network."""
+        return {"net": self.net.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.net.load_state_dict(state["net"])
+        self.net.requires_grad_(False)
