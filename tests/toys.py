@@ -18,6 +18,7 @@ from ilde.prepare import build, fit
 from ilde.rewards.build import RewardConfig, build_reward
 from ilde.rewards.compose import RewardMix
 from ilde.rewards.discriminator import DiscriminatorConfig
+from ilde.rewards.dynamics import DynamicsConfig
 from ilde.rewards.generative import GenerativeConfig
 from ilde.trainer import Trainer
 
@@ -28,6 +29,7 @@ CPU = torch.device("cpu")
 
 SMALL = RewardConfig(
     generative=GenerativeConfig(epochs=3, subsample=1, batch_size=8),
+    dynamics=DynamicsConfig(epochs=3, subsample=1, batch_size=8),
     discriminator=DiscriminatorConfig(batch_size=4, passes=2),
     hidden=16,
     background_steps=32,
@@ -217,6 +219,7 @@ TINY = RunConfig(
     rewards=replace(
         SMALL,
         generative=GenerativeConfig(learning_rate=3e-3, epochs=300, subsample=1, action_weight=0.01),
+        dynamics=DynamicsConfig(learning_rate=3e-3, epochs=300, subsample=1),
         hidden=32,
         background_steps=1024,
     ),
