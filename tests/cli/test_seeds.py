@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from commands import TINY, Ilde
 
-from ilde.cli.seeds import Fleet, shared_out, usable_cores
+from ilde.cli.seeds import Fleet, shared_out
+from ilde.envs.cores import usable_cores
 from ilde.runs import RunDirectory
 
 

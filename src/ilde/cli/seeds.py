@@ -18,6 +18,7 @@ from ilde.cli.driving import outcome
 from ilde.cli.printing import print_json, print_table
 from ilde.cli.signals import StopRequest
 from ilde.data import UserError
+from ilde.envs.cores import usable_cores
 from ilde.evaluation import mean_interval
 from ilde.prepare import build, choose_device
 
@@ -25,12 +26,6 @@ if TYPE_CHECKING:
     from ilde.config import RunConfig
 
 Note = Callable[[str], None]
-
-
-def usable_cores() -> list[int]:
-    """The cores this process may use."""
-    # Only Linux tells, and only there can a process be bound to some of them.
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
 
 
 def shared_out(cores: Sequence[int], shares: int) -> list[list[int]]:

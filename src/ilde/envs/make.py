@@ -12,7 +12,9 @@ from ilde.data import UserError
 from ilde.envs.base import EnvBatch
 from ilde.envs.gym_batch import GymBatch
 from ilde.envs.gymnasium_make import make_gym
-from ilde.envs.names import canonical_env_id, is_atari
+from ilde.envs.mujoco_tasks import has_task
+from ilde.envs.names import canonical_env_id, installed, is_atari
+from ilde.envs.seeded_batch import SeededBatch
 from ilde.envs.user_vector import UserVectorBatch, VectorEnv
 
 EnvLike: TypeAlias = str | Callable[[], gym.Env[Any, Any]] | VectorEnv
@@ -32,7 +34,7 @@ def make_envs(
         num_envs: how many copies.
         seed: of the run; all randomness of the environments follows from it.
         clip_actions: move continuous actions into the space's bounds.
-        num_threads: simulator threads for Atari; None leaves the number to the simulator.
+        num_threads: simulator threads for Atari and MuJoCo; None takes one per core. It changes no result.
     """
     if num_envs < 1:
         raise UserError(f"num_envs is {num_envs}; need at least 1")
@@ -57,4 +59,9 @@ def _make_named(env_id: str, num_envs: int, seed: int, clip_actions: bool, num_t
         from ilde.envs.atari import AtariBatch
 
         return AtariBatch(env_id, num_envs, seed, num_threads=num_threads)
+    if has_task(env_id) and installed("mujoco"):
+        # Here, because mujoco is an optional extra.
+        from ilde.envs.mujoco_pool import MujocoPool
+
+        return SeededBatch(env_id, MujocoPool(env_id, num_envs, num_threads), seed, clip_actions=clip_actions)
     return GymBatch(env_id, partial(make_gym, env_id), num_envs, seed, clip_actions=clip_actions)
