@@ -16,7 +16,7 @@ MISTAKES = [
     (("trian",), "unknown verb 'trian'; did you mean train?"),
     (("xyz",), "unknown verb 'xyz'; see `ilde --help`"),
     (("demos", "lst"), "unknown verb 'demos lst'; did you mean list?"),
-    (("demos", "xyz"), "unknown verb 'demos xyz'; there are list, show, check, record"),
+    (("demos", "xyz"), "unknown verb 'demos xyz'; there are list, show, check, record, import, export"),
     (("train",), "required: METHOD, --env; see `ilde train --help`"),
     (("train", "ild", "--env", "CartPole-v1"), "unknown method 'ild'; did you mean ilde?"),
     (("train", "expert", "--env", "CartPol-v1"), "unknown environment 'CartPol-v1'; did you mean CartPole-v1"),

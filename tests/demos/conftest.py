@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
+from reader_server import ReaderServer
 
 from ilde.data import UserError
-from ilde.demos import Demonstrations, Episode, Header, load
+from ilde.demos import Demonstrations, Episode, Header, load, quarantine
 from ilde.demos.header import Demonstrator
 
 MakeDemos: TypeAlias = Callable[..., Demonstrations]
@@ -82,6 +83,19 @@ def frame_demos(make_demos: MakeDemos) -> Demonstrations:
 def path(tmp_path: Path) -> Path:
     """Where a test puts its file."""
     return tmp_path / "a.npz"
+
+
+@pytest.fixture(scope="session")
+def reader_server() -> Iterator[ReaderServer]:
+    server = ReaderServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def forked_readers(reader_server: ReaderServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers of other formats run in forks of one process, to save the start of a process for each file."""
+    monkeypatch.setattr(quarantine, "_run", reader_server.run)
 
 
 @pytest.fixture(scope="session")

@@ -7,29 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mutations import mutated
 
 from ilde.data import UserError
 from ilde.demos import Demonstrations, load, save
-
-
-def _mutated(data: bytes, rng: np.random.Generator) -> bytes:
-    """One to three random injuries: bits flipped, pieces cut, copied or overwritten, the end lost."""
-    mutant = bytearray(data)
-    for _ in range(rng.integers(1, 4)):
-        start, stop = sorted(int(place) for place in rng.integers(0, len(mutant) + 1, 2))
-        stop = min(stop, start + int(rng.integers(1, 64)))
-        match rng.integers(0, 6):
-            case 0 | 1 if start < len(mutant):
-                mutant[start] ^= 1 << int(rng.integers(0, 8))
-            case 2:
-                mutant[start:stop] = rng.bytes(stop - start)
-            case 3:
-                del mutant[start:stop]
-            case 4:
-                mutant[start:start] = mutant[stop : stop + 32]
-            case 5 if start > 0:
-                del mutant[start:]
-    return bytes(mutant)
 
 
 def _outcome(path: Path) -> tuple[Demonstrations | None, str]:
@@ -48,7 +29,7 @@ def _fuzz(path: Path, originals: tuple[Demonstrations, ...], mutants: int, seed:
     refused = 0
     for number in range(mutants):
         data, content_hash = files[number % len(files)]
-        path.write_bytes(_mutated(data, rng))
+        path.write_bytes(mutated(data, rng))
         started = time.monotonic()
         loaded, message = _outcome(path)
         assert time.monotonic() - started < 2.0

@@ -55,7 +55,7 @@ def run_record(args: argparse.Namespace) -> int:
     from ilde.demos import save
 
     _check_numbers(args)
-    _check_out(args.out)
+    check_out(args.out)
     loaded = _load(args)
     demos = _record(args, loaded, _measure(args, loaded))
     if args.fraction != 1.0:
@@ -76,7 +76,7 @@ def _check_numbers(args: argparse.Namespace) -> None:
         raise UsageError(f"--fraction {args.fraction}: must be above 0 and at most 1")
 
 
-def _check_out(out: Path) -> None:
+def check_out(out: Path) -> None:
     """Before any work: the file is new and its folder can be written."""
     folder = out.absolute().parent
     if out.exists():
@@ -133,8 +133,8 @@ def _record(args: argparse.Namespace, loaded: LoadedPolicy, demonstrator: Demons
         recorder=describe(loaded),
         greedy=greedy,
         simulator_versions=simulator_versions(),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        command=_command(args.words),
+        created=now(),
+        command=typed("demos record", args.words),
         seed=seed,
         demonstrator=demonstrator,
     )
@@ -152,9 +152,14 @@ def _record(args: argparse.Namespace, loaded: LoadedPolicy, demonstrator: Demons
         envs.close()
 
 
-def _command(words: list[str]) -> str:
+def now() -> str:
+    """The time, for a header."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def typed(verb: str, words: list[str]) -> str:
     """The line as typed, without the user's home folder and so without a name."""
-    return shlex.join(["ilde", "demos", "record", *words]).replace(str(Path.home()), "~")
+    return shlex.join(["ilde", *verb.split(), *words]).replace(str(Path.home()), "~")
 
 
 VERBS = (

@@ -16,9 +16,10 @@ import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
@@ -36,7 +37,14 @@ HEADER = "header"
 NOT_OURS = "not a demonstration file; `ilde demos import` reads other formats"
 PICKLE = "contains a Python pickle; refused, because it could run code"
 
-Layout: TypeAlias = tuple[tuple[int, ...], np.dtype[Any]]
+
+class Layout(NamedTuple):
+    """What an array's own header declares."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    order: Literal["C", "F"]
+
 
 # The file's own length, in a private extra field of the first entry: the end of a truncated zip cannot tell it.
 _LENGTH_FIELD = struct.Struct("<HHQ")
@@ -51,11 +59,16 @@ class FormatError(ValueError):
 
 
 def write(path: Path, header: bytes, arrays: Mapping[str, Array]) -> None:
-    """Write a file that is there whole or not at all; the same content gives the same bytes."""
+    """Write a demonstration file; the same content gives the same bytes."""
+    write_whole(path, lambda file: _write_zip(file, {HEADER: np.frombuffer(header, np.uint8), **arrays}))
+
+
+def write_whole(path: Path, fill: Callable[[IO[bytes]], None]) -> None:
+    """Write a file that is there whole or not at all."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
-            _write_zip(file, {HEADER: np.frombuffer(header, np.uint8), **arrays})
+            fill(file)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -70,6 +83,38 @@ def write(path: Path, header: bytes, arrays: Mapping[str, Array]) -> None:
 
 def read(path: Path, limit_bytes: int = LIMIT_BYTES) -> tuple[bytes, dict[str, Array]]:
     """The header and the arrays of a file; raises `FormatError` for everything that is not such a file."""
+    with _directory(path) as (archive, entries):
+        layouts = _layouts(archive, entries, limit_bytes)
+        if HEADER not in entries:
+            raise FormatError(NOT_OURS)
+        if _num_bytes(layouts[HEADER]) > MAX_HEADER_BYTES:
+            raise FormatError("header is too long")
+        arrays = {name: _array(archive, info, layouts[name]) for name, info in entries.items()}
+    return arrays.pop(HEADER).tobytes(), arrays
+
+
+def read_arrays(path: Path, limit_bytes: int = LIMIT_BYTES, unread: Collection[str] = ()) -> dict[str, Array]:
+    """The arrays of any `.npz`, with the same care; entries in `unread` are left out, and their bytes untouched."""
+    with _directory(path) as (archive, entries):
+        wanted = {name: info for name, info in entries.items() if name not in unread}
+        layouts = _layouts(archive, wanted, limit_bytes)
+        return {name: _array(archive, info, layouts[name]) for name, info in wanted.items()}
+
+
+def entry_names(path: Path) -> frozenset[str]:
+    """The names of the arrays in any `.npz`."""
+    with _directory(path) as (_, entries):
+        return frozenset(entries)
+
+
+def check_expansion(num_bytes: int, limit_bytes: int = LIMIT_BYTES) -> None:
+    """Refuse what would not fit, before it is allocated."""
+    if num_bytes > limit_bytes:
+        raise FormatError(f"expands to {_binary_size(num_bytes)} (limit {_binary_size(limit_bytes)})")
+
+
+@contextmanager
+def _directory(path: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]]:
     if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for ever
         raise FormatError("not a regular file")
     with _CappedFile(path) as file:
@@ -77,23 +122,14 @@ def read(path: Path, limit_bytes: int = LIMIT_BYTES) -> tuple[bytes, dict[str, A
         if not zipfile.is_zipfile(file):
             raise FormatError("truncated: the end of the zip archive is missing")
         with _opened_zip(file) as archive:
-            entries = _entries(archive)
-            layouts = {name: _layout(archive, info) for name, info in entries.items()}
-            check_expansion(
-                sum(max(entries[name].file_size, _num_bytes(layout)) for name, layout in layouts.items()), limit_bytes
-            )
-            if HEADER not in entries:
-                raise FormatError(NOT_OURS)
-            if _num_bytes(layouts[HEADER]) > MAX_HEADER_BYTES:
-                raise FormatError("header is too long")
-            arrays = {name: _array(archive, info, layouts[name]) for name, info in entries.items()}
-    return arrays.pop(HEADER).tobytes(), arrays
+            yield archive, _entries(archive)
 
 
-def check_expansion(num_bytes: int, limit_bytes: int = LIMIT_BYTES) -> None:
-    """Refuse what would not fit, before it is allocated."""
-    if num_bytes > limit_bytes:
-        raise FormatError(f"expands to {_binary_size(num_bytes)} (limit {_binary_size(limit_bytes)})")
+def _layouts(archive: zipfile.ZipFile, entries: Mapping[str, zipfile.ZipInfo], limit_bytes: int) -> dict[str, Layout]:
+    layouts = {name: _layout(archive, info) for name, info in entries.items()}
+    total = sum(max(entries[name].file_size, _num_bytes(layout)) for name, layout in layouts.items())
+    check_expansion(total, limit_bytes)
+    return layouts
 
 
 class _CappedFile(io.FileIO):
@@ -143,7 +179,7 @@ def _is_pickle(start: bytes, last: bytes) -> bool:
 
 def _holds_objects(file: _CappedFile) -> bool:
     file.seek(0)
-    return _read_layout(file, "array")[1].hasobject
+    return _read_layout(file, "array").dtype.hasobject
 
 
 def _opened_zip(file: _CappedFile) -> zipfile.ZipFile:
@@ -173,7 +209,7 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 def _layout(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Layout:
     with _opened(archive, info) as stream:
         layout = _read_layout(stream, info.filename)
-    if layout[1].hasobject:
+    if layout.dtype.hasobject:
         raise FormatError(PICKLE)
     return layout
 
@@ -197,23 +233,22 @@ def _read_layout(stream: IO[bytes], name: str) -> Layout:
         raise
     except Exception as error:
         raise FormatError(f"damaged: {_quoted(name)} has no valid array header") from error
-    if fortran_order or any(size < 0 for size in shape):
-        raise FormatError(f"damaged: {_quoted(name)} is not a plain C-ordered array")
-    return shape, dtype
+    if any(size < 0 for size in shape):
+        raise FormatError(f"damaged: {_quoted(name)} has the shape {shape}")
+    return Layout(shape, dtype, "F" if fortran_order else "C")
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, layout: Layout) -> Array:
-    shape, dtype = layout
     with _opened(archive, info) as stream:
         _read_layout(stream, info.filename)
         try:
             payload = _payload(stream, _num_bytes(layout))
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise FormatError(f"damaged: {_quoted(info.filename)} cannot be decompressed") from error
-    array: Array = np.frombuffer(payload, dtype)
-    if dtype == np.bool_:
+    array: Array = np.frombuffer(payload, layout.dtype)
+    if layout.dtype == np.bool_:
         array = array.view(np.uint8) != 0  # a stray byte must not become a third truth
-    return array.reshape(shape)
+    return array.reshape(layout.shape, order=layout.order)
 
 
 def _payload(stream: IO[bytes], num_bytes: int) -> bytearray:
@@ -230,8 +265,7 @@ def _payload(stream: IO[bytes], num_bytes: int) -> bytearray:
 
 
 def _num_bytes(layout: Layout) -> int:
-    shape, dtype = layout
-    return math.prod(shape) * dtype.itemsize
+    return math.prod(layout.shape) * layout.dtype.itemsize
 
 
 def _quoted(name: str) -> str:

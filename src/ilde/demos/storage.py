@@ -6,6 +6,8 @@ is verified when saving; everything else is stored as it is.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,23 +45,30 @@ def save(demos: Demonstrations, path: str | Path) -> None:
 
 def load(path: str | Path, limit_bytes: int = archive.LIMIT_BYTES) -> Demonstrations:
     """Read a demonstration file from anyone; every fault is a `UserError` of one line."""
-    try:
+    with one_line_errors(path):
         header, arrays = archive.read(Path(path), limit_bytes)
         demos = _unpack(Header.from_json(header), arrays, limit_bytes)
         demos.check_finite(str(path))
         if demos.content_hash != demos.header.content_hash:
             raise FormatError("content does not match its checksum")
+    return demos
+
+
+@contextmanager
+def one_line_errors(source: str | Path) -> Iterator[None]:
+    """Turn whatever a stranger's file leads to into a `UserError` of one line that names the file."""
+    try:
+        yield
     except UserError:
         raise
     except (FormatError, ShapeError) as error:
-        raise UserError(f"{path}: {error}") from error
+        raise UserError(f"{source}: {error}") from error
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror or 'cannot be read'}") from error
+        raise UserError(f"{source}: {error.strerror or 'cannot be read'}") from error
     except MemoryError as error:
-        raise UserError(f"{path}: does not fit into memory") from error
+        raise UserError(f"{source}: does not fit into memory") from error
     except Exception as error:  # a file from a stranger must not show a traceback, whatever it broke
-        raise UserError(f"{path}: damaged: cannot be read ({type(error).__name__})") from error
-    return demos
+        raise UserError(f"{source}: damaged: cannot be read ({type(error).__name__})") from error
 
 
 def _pack(demos: Demonstrations) -> dict[str, Array]:
