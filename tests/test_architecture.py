@@ -16,7 +16,7 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("data", "randomness"),
-    ("envs", "nets", "methods", "fields"),
+    ("envs", "nets", "methods", "fields", "theory"),
     ("demos", "runs"),
     ("rewards", "learners"),
     ("config", "collector", "evaluation"),

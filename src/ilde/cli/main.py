@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from ilde.cli import demos, evaluate, lists, products, record, train
+from ilde.cli import demos, evaluate, exchange, lists, products, record, theory, train
 from ilde.cli.verbs import UsageError, Verb, did_you_mean
 
 VERBS: tuple[Verb, ...] = (
@@ -16,8 +16,10 @@ VERBS: tuple[Verb, ...] = (
     *evaluate.VERBS,
     *demos.VERBS,
     *record.VERBS,
+    *exchange.VERBS,
     *lists.VERBS,
     *products.VERBS,
+    *theory.VERBS,
 )
 
 INTERRUPTED = 130
