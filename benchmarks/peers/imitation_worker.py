@@ -1,0 +1,99 @@
+"""The GAIL of `imitation`, with the normalisations of its own documentation: running statistics in both networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from clock import read_settings, report
+from imitation.algorithms.adversarial.gail import GAIL
+from imitation.data.types import Transitions
+from imitation.data.wrappers import RolloutInfoWrapper
+from imitation.policies.base import NormalizeFeaturesExtractor
+from imitation.rewards.reward_nets import BasicRewardNet
+from imitation.util import logger
+from imitation.util.networks import RunningNorm
+from imitation.util.util import make_vec_env
+from stable_baselines3 import PPO
+from torch import nn
+
+
+def random_demos(env_id: str, steps: int) -> Transitions:
+    """A random policy's steps: they cost what any others would."""
+    env: Any = gym.make(env_id)
+    env.action_space.seed(0)
+    obs, _ = env.reset(seed=0)
+    rows: list[tuple[Any, ...]] = []
+    for _ in range(steps):
+        action = env.action_space.sample()
+        next_obs, _, terminated, truncated, _ = env.step(action)
+        rows.append((obs, action, next_obs, terminated))
+        obs = env.reset()[0] if terminated or truncated else next_obs
+    fields = [np.stack(field) for field in zip(*rows, strict=True)]
+    return Transitions(obs=fields[0], acts=fields[1], next_obs=fields[2], dones=fields[3], infos=np.array([{}] * steps))
+
+
+def model(settings: Any, envs: Any) -> Any:
+    return PPO(
+        "MlpPolicy",
+        envs,
+        learning_rate=settings.learning_rate,
+        n_steps=settings.rollout_steps,
+        batch_size=settings.num_envs * settings.rollout_steps // settings.num_minibatches,
+        n_epochs=settings.num_epochs,
+        clip_range=settings.clip_range,
+        policy_kwargs={
+            "net_arch": [settings.hidden] * 2,
+            "activation_fn": nn.Tanh,
+            "features_extractor_class": NormalizeFeaturesExtractor,
+            "features_extractor_kwargs": {"normalize_class": RunningNorm},
+        },
+        seed=0,
+        device="cpu",
+    )
+
+
+def trainer(settings: Any) -> Any:
+    envs = make_vec_env(
+        settings.env,
+        rng=np.random.default_rng(0),
+        n_envs=settings.num_envs,
+        parallel=False,
+        post_wrappers=[lambda env, _: RolloutInfoWrapper(env)],
+    )
+    reward_net = BasicRewardNet(
+        envs.observation_space,
+        envs.action_space,
+        hid_sizes=(settings.reward_hidden,) * 2,
+        activation=nn.Tanh,
+        normalize_input_layer=RunningNorm,
+    )
+    return GAIL(
+        demonstrations=random_demos(settings.env, settings.demo_steps),
+        demo_batch_size=settings.demo_batch,
+        n_disc_updates_per_round=settings.reward_updates,
+        venv=envs,
+        gen_algo=model(settings, envs),
+        reward_net=reward_net,
+        disc_opt_kwargs={"lr": 3e-4},
+        allow_variable_horizon=True,
+        custom_logger=logger.configure(None, format_strs=[]),
+    )
+
+
+def main() -> None:
+    settings = read_settings()
+    torch.manual_seed(0)
+    gail = trainer(settings)
+    batch = settings.num_envs * settings.rollout_steps
+    report(
+        settings,
+        lambda iterations: gail.train(iterations * batch),
+        *("imitation", "stable-baselines3", "mujoco"),
+    )
+
+
+if __name__ == "__main__":
+    main()
