@@ -126,6 +126,7 @@ def our_config(job: Job) -> RunConfig:
             max_grad_norm=task.max_grad_norm,
             advantages="minibatch",
             hidden=task.hidden,
+            initial_action_gain=0.01,  # as SB3 has it
         ),
         # One scale, that of the total, without forgetting: what VecNormalize does.
         rewards=RewardConfig(scale=ScaleConfig(terms="none", total=True, window=1e12, discount=task.discount)),

@@ -5,12 +5,10 @@
 Per task: our mean over seeds must reach SB3's mean minus SB3's standard deviation over seeds. Both sides are evaluated
 by one function, on the same whole episodes. Finished runs are kept under --out, so the script can be stopped and
 started again. Equal on both sides: environments, rollouts, minibatches, epochs, learning rate (constant), clipping,
-discounts, loss weights, gradient norm, tanh networks of two towers, log-deviation 0, actions clipped when executed,
-observations standardised and clipped at 10, rewards divided by the spread of their return. What remains different:
-
-- our statistics move once per rollout, VecNormalize's with every step; the latter clips scaled rewards at 10, which
-  it needs in its first steps, when it knows no spread yet
-- a Gaussian policy's last layer starts with gain 1 here, 0.01 there
+discounts, loss weights, gradient norm, tanh networks of two towers and their first weights, log-deviation 0, actions
+clipped when executed, observations standardised and clipped at 10, rewards divided by the spread of their return. What
+remains different: our statistics move once per rollout, VecNormalize's with every step; the latter clips scaled
+rewards at 10, which it needs in its first steps, when it knows no spread yet.
 """
 
 from __future__ import annotations

@@ -212,6 +212,7 @@ _POSITIVE = (
     "ppo.learning_rate",
     "ppo.clip_range",
     "ppo.max_grad_norm",
+    "ppo.initial_action_gain",
     "cloning.learning_rate",
     "rewards.curiosity_factor",
     "rewards.features.floor",

@@ -66,6 +66,7 @@ class Trainer:
             self.config.ppo.hidden,
             torch_generator(self.config.seed, "policy"),
             initial_log_std=self.config.ppo.initial_log_std,
+            initial_action_gain=self.config.ppo.initial_action_gain,
         ).to(self.device)
 
     def fit(self, demos: Transitions | None, background: Transitions | None) -> Metrics:

@@ -45,6 +45,8 @@ class PPOConfig:
     """Units of each hidden layer on vector observations."""
     initial_log_std: float = 0.0
     """Logarithm of the first spread of continuous actions."""
+    initial_action_gain: float = 1.0
+    """Gain of the last layer's first weights for continuous actions; near 0 the first mean action is 0 everywhere."""
 
 
 class Batch(NamedTuple):

@@ -67,6 +67,7 @@ class ActorCritic(nn.Module):
         generator: torch.Generator,
         *,
         initial_log_std: float = 0.0,
+        initial_action_gain: float = 1.0,
     ) -> None:
         super().__init__()
         self.images = len(obs_space.shape) == 3
@@ -88,7 +89,7 @@ class ActorCritic(nn.Module):
             self.log_std: nn.Parameter | None = None
         elif isinstance(action_space, gym.spaces.Box):
             size = math.prod(action_space.shape)
-            self.action_head = linear(width, size, orthogonal(1.0), generator)
+            self.action_head = linear(width, size, orthogonal(initial_action_gain), generator)
             self.log_std = nn.Parameter(torch.full((size,), initial_log_std))
         else:
             raise UserError(f"action space {action_space}: only Discrete and Box are supported")
