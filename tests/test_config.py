@@ -89,7 +89,7 @@ def test_the_papers_numbers() -> None:
     ("path", "text", "says"),
     [
         ("stepz", "5", "unknown setting stepz; did you mean steps?"),
-        ("ppo.learning-rat", "1", "unknown setting learning_rat; did you mean learning_rate?"),
+        ("ppo.learning-rat", "1", "unknown setting ppo.learning_rat; did you mean learning_rate?"),
         ("ppo", "1", "ppo: name one of its parts: learning_rate"),
         ("steps.more", "1", "unknown setting steps.more; steps has no parts"),
         ("steps", "many", "steps: 'many' is not a whole number"),

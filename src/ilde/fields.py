@@ -90,21 +90,23 @@ def _described(hint: Any) -> str:
     return names.get(hint, f"of type {hint}")
 
 
-def override(config: C, path: str, text: str) -> C:
-    """The configuration with one field, named by its dotted path, replaced."""
+def override(config: C, path: str, text: str, prefix: str = "") -> C:
+    """The configuration with one field, named by its dotted path, replaced; `prefix` is where it hangs itself."""
     assert dataclasses.is_dataclass(config)
     assert not isinstance(config, type)
-    head, _, rest = path.replace("-", "_").partition(".")
+    path = path.replace("-", "_")
+    head, _, rest = path.partition(".")
     hints = typing.get_type_hints(type(config))
+    whole = f"{prefix}{path}"
     if head not in hints:
-        raise UserError(f"unknown setting {path}; {did_you_mean(head, list(hints))}")
+        raise UserError(f"unknown setting {whole}; {did_you_mean(head, list(hints))}")
     if rest:
         inner = getattr(config, head)
         if not dataclasses.is_dataclass(inner):
-            raise UserError(f"unknown setting {path}; {head} has no parts")
-        value = override(inner, rest, text)
+            raise UserError(f"unknown setting {whole}; {head} has no parts")
+        value = override(inner, rest, text, f"{prefix}{head}.")
     elif dataclasses.is_dataclass(hints[head]):
-        raise UserError(f"{path}: name one of its parts: {', '.join(typing.get_type_hints(hints[head]))}")
+        raise UserError(f"{whole}: name one of its parts: {', '.join(typing.get_type_hints(hints[head]))}")
     else:
-        value = parse_value(hints[head], text, path)
+        value = parse_value(hints[head], text, whole)
     return typing.cast(C, dataclasses.replace(config, **{head: value}))
