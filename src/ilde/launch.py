@@ -205,6 +205,7 @@ def resume(path: Path, listener: Listener | None = None) -> Run:
 
 def _ready(trainer: Trainer, demos: Demonstrations | None, folder: RunDirectory, listener: Listener) -> Run:
     run = Run(trainer, folder, Evaluator(trainer.config, trainer.config.env), demonstrator_return(demos), listener)
+    listener.noted(f"run {folder.path}")  # not before: a mistake is answered by its own line alone
     checkpoint = folder.load_latest()
     if checkpoint is None:
         listener.noted("learning from the demonstrations" if demos else "starting")

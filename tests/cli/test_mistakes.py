@@ -61,6 +61,7 @@ def test_a_mistake_is_one_line_and_exit_2(
     assert result.err.startswith("ilde: ")
     assert line in result.err
     assert result.err.count("\n") == 1
+    assert result.out == ""
     assert not list(tmp_path.iterdir())
 
 
@@ -68,13 +69,14 @@ def test_a_missing_gpu_is_said_at_the_start(ilde: Ilde, tmp_path: Path, monkeypa
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     result = ilde(*TRAIN, "--device", "cuda", "--out", tmp_path / "run")
     assert (result.code, result.err) == (2, "ilde: device cuda: no GPU can be used here; choose --device cpu\n")
+    assert result.out == ""
     assert not (tmp_path / "run").exists()
 
 
 def test_a_folder_that_is_a_file_is_refused(ilde: Ilde, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("mine")
     result = ilde(*TRAIN, "--out", tmp_path / "taken")
-    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert "taken is a file; choose another --out" in result.err
 
 

@@ -28,7 +28,6 @@ def make_display(*, as_json: bool) -> PlainDisplay | RichDisplay:
 
 def drive(out: Path, begin: Callable[[], Run], display: PlainDisplay | RichDisplay, *, as_json: bool) -> int:
     """Begin a run and train it to its end or to a signal; returns the exit code."""
-    display.noted(f"run {out}")
     try:
         run = begin()
         stop = StopRequest(lambda _: display.noted("stopping after this update; Ctrl-C again ends at once"))

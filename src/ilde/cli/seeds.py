@@ -99,7 +99,7 @@ def train_seeds(
     folders = {seed: out / f"seed-{seed}" for seed in seeds}
     _check(config, folders)
     at_once = min(len(seeds), max(1, len(usable_cores()) // 2))
-    note(f"{len(seeds)} runs in {out}, {at_once} at a time")
+    note(f"{len(seeds)} runs in {out}, preset {config.preset}, {at_once} at a time")
     fleet = Fleet({seed: _command(config, settings, seed, folders[seed]) for seed in seeds}, note)
     codes = fleet.run(at_once)
     outcomes = {seed: _outcome(folders[seed], code) for seed, code in codes.items()}

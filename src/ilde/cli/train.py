@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ilde.cli.settings import NAMED, compose, default_out, parse_seeds, setting_names
 from ilde.cli.verbs import Verb
+
+if TYPE_CHECKING:
+    from ilde.launch import Run
 
 
 def _train_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,14 +36,19 @@ def run_train(args: argparse.Namespace) -> int:
     settings = [*named, *args.settings]
     config = compose(args.method, args.env, args.preset, settings)
     display = make_display(as_json=args.json)
-    if args.preset is None:
-        display.noted(f"preset {config.preset}, chosen for {config.env}; --preset names another")
     if args.seeds is not None:
         seeds = parse_seeds(args.seeds)
         out = args.out or default_out(config.env, config.method)
         return train_seeds(config, settings, seeds, out, display.noted, as_json=args.json)
     out = args.out or default_out(config.env, config.method, config.seed)
-    return drive(out, lambda: start(config, out, display), display, as_json=args.json)
+
+    def begin() -> Run:
+        run = start(config, out, display)
+        if args.preset is None:
+            display.noted(f"preset {config.preset}, chosen for {config.env}; --preset names another")
+        return run
+
+    return drive(out, begin, display, as_json=args.json)
 
 
 def _resume_arguments(parser: argparse.ArgumentParser) -> None:

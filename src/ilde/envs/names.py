@@ -119,6 +119,6 @@ def _did_you_mean(name: str) -> str:
         for entry in known.values()
         if is_atari(entry)
     }
-    close = get_close_matches(name.lower(), known, n=3, cutoff=0.7)
+    close = get_close_matches(name.lower(), known, n=3, cutoff=0.75)
     choices = list(dict.fromkeys(known[match] for match in close))
     return f"; did you mean {' or '.join(choices)}?" if choices else ": see `ilde envs` for those there are"
