@@ -14,18 +14,13 @@ from torch.nn.functional import cross_entropy, mse_loss
 
 from ilde.nets.layers import linear, mlp, xavier
 from ilde.rewards.base import Encoded
-from ilde.rewards.pretrained import Surprise
+from ilde.rewards.pretrained import FitConfig, Surprise
 
 
 @dataclass(frozen=True)
-class DynamicsConfig:
+class DynamicsConfig(FitConfig):
     """The models of the term `icm` and how they are fitted."""
 
-    learning_rate: float = 3e-4
-    batch_size: int = 32
-    epochs: int = 1000
-    subsample: int = 4
-    """Every how many-th transition is used, from a random offset; all where fewer than a batch would be left."""
     forward_share: float = 0.2
     """Part of the loss that is the forward model's; the rest is the inverse model's."""
 
@@ -64,12 +59,13 @@ class DynamicsReward(Surprise):
 
     name = "icm"
     net: DynamicsModel
+    config: DynamicsConfig
 
     def __init__(
         self, net: DynamicsModel, config: DynamicsConfig, generator: torch.Generator, *, discrete: bool
     ) -> None:
         super().__init__(net, config, generator)
-        self.config, self.discrete = config, discrete
+        self.discrete = discrete
 
     def loss(self, batch: Encoded) -> Tensor:
         """Recognising the action, and half the squared error of the predicted embedding."""

@@ -15,18 +15,13 @@ from torch.nn.functional import cross_entropy, mse_loss
 
 from ilde.nets.layers import linear, mlp, xavier
 from ilde.rewards.base import Encoded
-from ilde.rewards.pretrained import Surprise
+from ilde.rewards.pretrained import FitConfig, Surprise
 
 
 @dataclass(frozen=True)
-class GenerativeConfig:
+class GenerativeConfig(FitConfig):
     """The VAE of the term `giril` and how it is fitted."""
 
-    learning_rate: float = 3e-4
-    batch_size: int = 32
-    epochs: int = 1000
-    subsample: int = 4
-    """Every how many-th transition is used, from a random offset; all where fewer than a batch would be left."""
     action_weight: float = 100.0
     """alpha of the paper: weight of recognising the action from (s, s')."""
     latent_weight: float = 1.0
@@ -70,12 +65,13 @@ class GenerativeReward(Surprise):
 
     name = "giril"
     net: TransitionVAE
+    config: GenerativeConfig
 
     def __init__(
         self, net: TransitionVAE, config: GenerativeConfig, generator: torch.Generator, *, discrete: bool
     ) -> None:
         super().__init__(net, config, generator)
-        self.config, self.discrete = config, discrete
+        self.discrete = discrete
 
     def loss(self, batch: Encoded) -> Tensor:
         """Negative evidence bound per transition plus the action term, averaged over the batch."""

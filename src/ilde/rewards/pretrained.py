@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,24 +18,15 @@ from ilde.randomness import minibatches
 from ilde.rewards.base import Encoded
 
 
-class FitConfig(Protocol):
-    """What every such fit is told."""
+@dataclass(frozen=True)
+class FitConfig:
+    """How a model is fitted to the demonstrations."""
 
-    @property
-    def learning_rate(self) -> float:
-        """Of Adam."""
-
-    @property
-    def batch_size(self) -> int:
-        """Transitions per step."""
-
-    @property
-    def epochs(self) -> int:
-        """Passes over the demonstrations."""
-
-    @property
-    def subsample(self) -> int:
-        """Every how many-th transition is used, from a random offset; all where fewer than a batch would be left."""
+    learning_rate: float = 3e-4
+    batch_size: int = 32
+    epochs: int = 1000
+    subsample: int = 4
+    """Every how many-th transition is used, from a random offset; all where fewer than a batch would be left."""
 
 
 class Surprise(ABC):
@@ -43,7 +35,7 @@ class Surprise(ABC):
     name: str
 
     def __init__(self, net: nn.Module, config: FitConfig, generator: torch.Generator) -> None:
-        self.net, self._fit, self.generator = net, config, generator
+        self.net, self.config, self.generator = net, config, generator
 
     @abstractmethod
     def loss(self, batch: Encoded) -> Tensor:
@@ -56,9 +48,9 @@ class Surprise(ABC):
     def fit(self, demos: Encoded) -> Metrics:
         """Fit the model to the demonstrations, then freeze it."""
         data = self._subsampled(demos)
-        optimiser = torch.optim.Adam(self.net.parameters(), lr=self._fit.learning_rate, fused=True)
-        for _ in range(self._fit.epochs):
-            for index in minibatches(len(data), self._fit.batch_size, self.generator, data.features.device):
+        optimiser = torch.optim.Adam(self.net.parameters(), lr=self.config.learning_rate, fused=True)
+        for _ in range(self.config.epochs):
+            for index in minibatches(len(data), self.config.batch_size, self.generator, data.features.device):
                 optimiser.zero_grad(set_to_none=True)
                 self.loss(data[index]).backward()
                 optimiser.step()
@@ -69,9 +61,9 @@ class Surprise(ABC):
         return {f"{self.name}/demo_error": error, f"{self.name}/fit_transitions": float(len(data))}
 
     def _subsampled(self, demos: Encoded) -> Encoded:
-        offset = int(torch.randint(self._fit.subsample, (1,), generator=self.generator))
-        index = torch.arange(offset, len(demos), self._fit.subsample, device=demos.features.device)
-        return demos if len(index) < self._fit.batch_size else demos[index]
+        offset = int(torch.randint(self.config.subsample, (1,), generator=self.generator))
+        index = torch.arange(offset, len(demos), self.config.subsample, device=demos.features.device)
+        return demos if len(index) < self.config.batch_size else demos[index]
 
     @torch.no_grad()
     def reward(self, batch: Encoded) -> Tensor:
