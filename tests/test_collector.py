@@ -12,6 +12,7 @@ from toys import CPU, Corridor, LateReward, continuous_corridor, generator
 
 from ilde.collector import RECENT, Collector
 from ilde.envs import make_envs
+from ilde.envs.atari import AtariBatch
 from ilde.nets.policy import Decision, UniformPolicy
 
 
@@ -50,6 +51,21 @@ def test_after_a_time_limit_the_successor_is_the_true_one_and_the_next_step_star
     assert not data.transitions.terminated.any()
     assert float(data.transitions.next_obs[29, 0, 0]) == pytest.approx(1.0)
     assert float(data.transitions.obs[30, 0, 0]) == 0.0
+
+
+def test_groups_that_take_turns_store_what_each_of_their_games_did() -> None:
+    halves = AtariBatch("Breakout", 3, seed=1, num_groups=2)
+    data = Collector(halves, UniformPolicy(halves.action_space), 60, generator(), CPU).collect()
+    whole = AtariBatch("Breakout", 3, seed=1)
+    obs = whole.reset()
+    for t in range(60):
+        np.testing.assert_array_equal(data.transitions.obs[t], obs)
+        step = whole.step(data.transitions.action[t].numpy())
+        np.testing.assert_array_equal(data.transitions.next_obs[t], step.next_obs)
+        np.testing.assert_array_equal(data.transitions.env_reward[t], step.reward)
+        np.testing.assert_array_equal(data.transitions.terminated[t], step.terminated)
+        obs = step.obs
+    assert data.transitions.terminated.any()
 
 
 def test_after_a_termination_likewise() -> None:

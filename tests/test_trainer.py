@@ -68,7 +68,7 @@ def test_the_policy_learns_from_the_reward_and_not_from_the_rollout(monkeypatch:
 
     monkeypatch.setattr(trainer.learner, "update", spying)
     trainer.iterate()
-    raw = trainer.collector._buffers["env_reward"]
+    raw = torch.from_numpy(trainer.collector._outcomes["env_reward"])
     torch.testing.assert_close(seen[0] / seen[0].max(), raw / raw.max())
     assert not torch.allclose(seen[0], raw)
 

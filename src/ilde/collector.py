@@ -10,15 +10,36 @@ import torch
 from torch import Tensor
 
 from ilde.data import Metrics, Rollout, Transitions
-from ilde.envs.base import EnvBatch, Score, Step
+from ilde.envs.base import Array, EnvBatch, Score, Step, Turns
+from ilde.learners.steps import make_step
 from ilde.nets.policy import Policy
 
 RECENT = 100
 """Whole episodes over which training scores are averaged."""
 
 
+class OneGroup:
+    """A batch that steps as a whole, seen as one group: a step begun is taken when its outcome is asked for."""
+
+    def __init__(self, envs: EnvBatch) -> None:
+        self.envs = envs
+        self.groups: tuple[slice, ...] = (slice(0, envs.num_envs),)
+
+    def begin(self, group: int, action: Array) -> None:
+        """Remember the action."""
+        self.action = action
+
+    def finish(self, group: int) -> Step:
+        """Take the step."""
+        return self.envs.step(self.action)
+
+
 class Collector:
-    """Steps a batch of environments with a policy; its buffers are reused, so a rollout lives until the next one."""
+    """Steps a batch of environments with a policy; its buffers are reused, so a rollout lives until the next one.
+
+    Groups of environments take turns: while one steps in the background, actions are chosen for the next and the
+    outcome of the last is stored. A batch that knows no groups is one group.
+    """
 
     def __init__(
         self, envs: EnvBatch, policy: Policy, steps: int, generator: torch.Generator, device: torch.device
@@ -26,11 +47,18 @@ class Collector:
         self.envs, self.policy, self.steps, self.generator, self.device = envs, policy, steps, generator, device
         self.recent: deque[float] = deque(maxlen=RECENT)
         self.episodes = 0
-        self._obs = self._to_device(envs.reset())
+        self._turns: Turns = envs if isinstance(envs, Turns) else OneGroup(envs)
+        self._act = [make_step(self._decide, device, generator) for _ in self._turns.groups]
+        self._obs = torch.from_numpy(np.array(envs.reset())).to(device)
+        # Where a GPU is, frames travel from pinned memory; each group's is free again once its next actions are known.
+        self._staged = torch.empty_like(self._obs, device="cpu", pin_memory=device.type == "cuda")
         self._buffers = self._allocate()
-
-    def _to_device(self, array: Any) -> Tensor:
-        return torch.from_numpy(np.asarray(array)).to(self.device)
+        batch = (steps, envs.num_envs)
+        self._outcomes = {
+            "env_reward": np.zeros(batch, dtype=np.float32),
+            "terminated": np.zeros(batch, dtype=bool),
+            "truncated": np.zeros(batch, dtype=bool),
+        }
 
     def _allocate(self) -> dict[str, Tensor]:
         batch = (self.steps, self.envs.num_envs)
@@ -47,50 +75,67 @@ class Collector:
             "action": empty(*action_shape, dtype=action_type),
             "log_prob": empty(dtype=torch.float32),
             "value": empty(dtype=torch.float32),
-            "env_reward": empty(dtype=torch.float32),
-            "terminated": empty(dtype=torch.bool),
-            "truncated": empty(dtype=torch.bool),
         }
 
     def restart(self) -> None:
         """Start all episodes anew."""
-        self._obs = self._to_device(self.envs.reset())
+        self._obs.copy_(torch.from_numpy(self.envs.reset()))
 
     def collect(self) -> Rollout:
         """One rollout (steps, num_envs) of on-policy experience."""
+        groups = range(len(self._turns.groups))
+        for group in groups:
+            self._begin(0, group)
         for t in range(self.steps):
-            decision = self.policy.act(self._obs, self.generator)
-            step = self.envs.step(decision.action.cpu().numpy())
-            self._buffers["obs"][t] = self._obs
-            self._buffers["action"][t] = decision.action
-            self._buffers["log_prob"][t] = decision.log_prob
-            self._buffers["value"][t] = decision.value
-            self._store(t, step)
-            self._count(step.scores)
+            for group in groups:
+                self._finish(t, group)
+                if t + 1 < self.steps:
+                    self._begin(t + 1, group)
         return self._rollout()
 
-    def _store(self, t: int, step: Step) -> None:
-        self._obs = self._to_device(step.obs)
-        successor = self._buffers["next_obs"][t]
-        successor.copy_(self._obs)
+    def _decide(self, obs: tuple[Tensor]) -> dict[str, Tensor]:
+        return self.policy.act(*obs, self.generator)._asdict()
+
+    def _begin(self, t: int, group: int) -> None:
+        """Choose a group's actions and let it step; what was seen and decided is stored meanwhile."""
+        envs = self._turns.groups[group]
+        obs = self._obs[envs]
+        decision = self._act[group]((obs,))
+        self._turns.begin(group, decision["action"].cpu().numpy())
+        for name, value in (decision | {"obs": obs}).items():
+            self._buffers[name][t, envs] = value
+
+    def _finish(self, t: int, group: int) -> None:
+        """Wait for a group's step and store its outcome."""
+        envs, step = self._turns.groups[group], self._turns.finish(group)
+        self._staged[envs] = torch.from_numpy(step.obs)
+        self._obs[envs].copy_(self._staged[envs], non_blocking=True)
+        successor = self._buffers["next_obs"][t, envs]
+        successor.copy_(self._obs[envs])
         # Only where an episode ended does the successor differ from what the policy sees next: send those rows alone.
         for row in np.flatnonzero(step.terminated | step.truncated):
-            successor[row] = self._to_device(step.next_obs[row])
-        self._buffers["env_reward"][t] = self._to_device(step.reward.astype(np.float32))
-        self._buffers["terminated"][t] = self._to_device(step.terminated)
-        self._buffers["truncated"][t] = self._to_device(step.truncated)
+            successor[row] = torch.from_numpy(step.next_obs[row]).to(self.device)
+        for name, outcome in (
+            ("env_reward", step.reward),
+            ("terminated", step.terminated),
+            ("truncated", step.truncated),
+        ):
+            self._outcomes[name][t, envs] = outcome
+        self._count(step.scores)
 
     def _count(self, scores: tuple[Score, ...]) -> None:
         self.episodes += len(scores)
         self.recent.extend(score.total for score in scores)
 
     def _rollout(self) -> Rollout:
+        outcomes = {name: torch.from_numpy(values).to(self.device) for name, values in self._outcomes.items()}
+        data = self._buffers | outcomes
         names = ("obs", "action", "next_obs", "terminated", "env_reward")
         return Rollout(
-            transitions=Transitions(**{name: self._buffers[name] for name in names}),
-            truncated=self._buffers["truncated"],
-            log_prob=self._buffers["log_prob"],
-            value=self._buffers["value"],
+            transitions=Transitions(**{name: data[name] for name in names}),
+            truncated=data["truncated"],
+            log_prob=data["log_prob"],
+            value=data["value"],
         )
 
     def metrics(self) -> Metrics:
@@ -110,7 +155,7 @@ class Collector:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state."""
-        self._obs = self._to_device(self.envs.restore(state["envs"]))
+        self._obs.copy_(torch.from_numpy(self.envs.restore(state["envs"])))
         self.generator.set_state(state["generator"])
         self.recent = deque(state["recent"], maxlen=RECENT)
         self.episodes = state["episodes"]

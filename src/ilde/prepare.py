@@ -109,7 +109,10 @@ def build(
     method = find_method(config.method)
     parse_expression(config.reward or method.reward)
     device = choose_device(config.device)
-    envs = make_envs(config.env if env is None else env, config.num_envs, config.seed, clip_actions=config.clip_actions)
+    source = config.env if env is None else env
+    # Beside a GPU, one half of the games steps while the actions of the other are chosen.
+    groups = 2 if device.type == "cuda" else 1
+    envs = make_envs(source, config.num_envs, config.seed, clip_actions=config.clip_actions, num_groups=groups)
     torch.set_num_threads(choose_threads(config, images=len(envs.obs_space.shape) == 3, device=device))
     demos = load_demos(config, method, envs, demos)
     return Trainer(config, envs, device), demos

@@ -95,8 +95,10 @@ class ScriptedGame:
     def reset(self, **_: Any) -> Any:
         return self.frames(0), {"lives": np.array([self.first_lives])}
 
-    def step(self, _: Any) -> Any:
+    def send(self, _: Any) -> None:
         self.time += 1
+
+    def recv(self) -> Any:
         lives, terminated, truncated = next(self.script)
         info = {"lives": np.array([lives])}
         if terminated or truncated:
@@ -134,6 +136,27 @@ def test_a_frame_limit_truncates_and_scores_the_game(monkeypatch: pytest.MonkeyP
     assert not ends[0].terminated[0]
     assert len(ends[0].scores) == 1
     assert not np.array_equal(ends[0].obs, ends[0].next_obs)
+
+
+def test_groups_change_no_game() -> None:
+    whole, halves = (AtariBatch("Breakout", 3, seed=3, num_groups=groups, reseed_after=100) for groups in (1, 2))
+    assert halves.groups == (slice(0, 1), slice(1, 3))
+    one, other = play(whole, 300), play(halves, 300)
+    assert sum(len(step.scores) for step in one) >= 3
+    for left, right in zip(one, other, strict=True):
+        assert left.scores == right.scores
+        for name in ("obs", "next_obs", "reward", "terminated", "truncated"):
+            np.testing.assert_array_equal(getattr(left, name), getattr(right, name))
+
+
+def test_a_state_saved_in_groups_goes_on_without_them() -> None:
+    halves = AtariBatch("Breakout", 2, seed=3, num_groups=2)
+    play(halves, 150)
+    whole = AtariBatch("Breakout", 2, seed=3)
+    whole.restore(halves.state())
+    for _ in range(100):
+        action = np.array([1, 2])
+        np.testing.assert_array_equal(whole.step(action).obs, halves.step(action).obs)
 
 
 @pytest.mark.parametrize("reseed_after", [100, 8192])

@@ -11,9 +11,11 @@ import pytest
 import torch
 from toys import KINDS, SMALL, Kind, corridor_trainer, generator, poisoned, reward_mix, rollout, transitions
 
+from ilde.collector import OneGroup
 from ilde.data import Rollout, Transitions
 from ilde.envs.base import Step
 from ilde.methods import METHODS
+from ilde.rewards.base import encode
 from ilde.rewards.compose import RewardMix
 from ilde.rewards.expression import TERMS
 
@@ -193,6 +195,20 @@ def test_a_mixture_is_the_sum_of_its_terms_over_the_scale_of_the_total(kind: Kin
     torch.testing.assert_close(mix.reward(batch), sum(shares.values()) / mix.total_scale.divisor)
 
 
+def test_successors_are_encoded_as_if_each_were_made_for_itself(kind: Kind) -> None:
+    mix, steps = reward_mix("giril", kind), rollout(kind).transitions
+    # As in a real rollout: the next step's own, except in two places.
+    chained = steps.next_obs.clone()
+    chained[:-1] = steps.obs[1:]
+    chained[2, 1] = steps.next_obs[2, 1]
+    steps = replace(steps, next_obs=chained)
+    assert mix.space is not None
+    mix.space.fit(steps.obs)
+    encoded = encode(steps, mix.space, mix.code)
+    torch.testing.assert_close(encoded.next_features, mix.space(chained), rtol=1e-4, atol=1e-4)
+    assert not torch.equal(encoded.next_features[2, 1], encoded.features[3, 1])
+
+
 class Robbed:
     """Environments that withhold the true reward; everything else passes through."""
 
@@ -210,16 +226,16 @@ class Robbed:
 @pytest.mark.parametrize("method", [row.name for row in METHODS if row.reward != "env"])
 def test_no_method_but_the_expert_looks_at_the_true_reward(method: str) -> None:
     honest, robbed = (corridor_trainer(method, rollout_steps=8, rewards=SMALL) for _ in range(2))
-    robbed.collector.envs = Robbed(robbed.envs)
+    robbed.collector._turns = OneGroup(Robbed(robbed.envs))
     for _ in range(2):
         assert honest.iterate() == robbed.iterate()
-    assert robbed.collector._buffers["env_reward"].isnan().all()
+    assert np.isnan(robbed.collector._outcomes["env_reward"]).all()
     assert same(honest.learner.state_dict(), robbed.learner.state_dict())
     assert same(honest.reward.state_dict(), robbed.reward.state_dict())
 
 
 def test_the_expert_notices_when_the_true_reward_is_withheld() -> None:
     trainer = corridor_trainer("expert", rollout_steps=8)
-    trainer.collector.envs = Robbed(trainer.envs)
+    trainer.collector._turns = OneGroup(Robbed(trainer.envs))
     with pytest.raises(FloatingPointError, match="not finite: reward"):
         trainer.iterate()

@@ -8,6 +8,7 @@ seeded reset reloads the ROM (0.1 s), so a copy is seeded anew only once in a wh
 from __future__ import annotations
 
 import logging
+from itertools import pairwise
 from typing import Any
 
 import ale_py
@@ -17,6 +18,7 @@ from ale_py.vector_env import AtariVectorEnv
 from gymnasium.vector import AutoresetMode
 
 from ilde.envs.base import Array, State, Step
+from ilde.envs.cores import usable_cores
 from ilde.envs.course import Course
 from ilde.envs.names import atari_game, canonical_env_id
 from ilde.envs.replay import NotReproducible, same_bits
@@ -29,12 +31,12 @@ RESEED_AFTER = 32_768
 MAX_FRAMES_PER_GAME = 108_000
 
 
-def _native_env(game: str, num_envs: int, num_threads: int | None) -> Any:
+def _native_env(game: str, num_envs: int, num_threads: int) -> Any:
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     return AtariVectorEnv(
         game,
         num_envs,
-        num_threads=num_threads or 0,
+        num_threads=num_threads,
         max_num_frames_per_episode=MAX_FRAMES_PER_GAME,
         repeat_action_probability=0.0,
         full_action_space=False,
@@ -48,6 +50,12 @@ def _native_env(game: str, num_envs: int, num_threads: int | None) -> Any:
     )
 
 
+def _side_by_side(steps: list[Step]) -> Step:
+    arrays = ("obs", "next_obs", "reward", "terminated", "truncated")
+    joined = {name: np.concatenate([getattr(step, name) for step in steps]) for name in arrays}
+    return Step(**joined, scores=tuple(score for step in steps for score in step.scores))
+
+
 class AtariBatch:
     """N copies of one Atari game; a training episode ends at a lost life, a `Score` comes only with a whole game.
 
@@ -59,6 +67,7 @@ class AtariBatch:
         seed: of the run; the k-th seeding of copy i is `episode_seed(seed, i, k)`.
         num_threads: simulator threads; None leaves the number to ale-py. It does not change any result.
         reseed_after: a copy is seeded anew at its first game over after this many steps, which bounds the replay.
+        num_groups: parts that step in the background one after another. It does not change any game either.
     """
 
     def __init__(
@@ -69,13 +78,19 @@ class AtariBatch:
         *,
         num_threads: int | None = None,
         reseed_after: int = RESEED_AFTER,
+        num_groups: int = 1,
     ) -> None:
         self.env_id = canonical_env_id(game_or_env_id)
         self.num_envs = num_envs
         self.resume_mode = "exact"
-        self._native = _native_env(atari_game(self.env_id), num_envs, num_threads)
-        self.obs_space: gym.spaces.Box = self._native.single_observation_space
-        self.action_space: gym.spaces.Discrete | gym.spaces.Box = self._native.single_action_space
+        bounds = np.linspace(0, num_envs, min(num_groups, num_envs) + 1).astype(int).tolist()
+        self.groups: tuple[slice, ...] = tuple(slice(first, last) for first, last in pairwise(bounds))
+        # Left to itself, the simulator would take all cores for every group.
+        cores = num_threads or (len(usable_cores()) if len(self.groups) > 1 else 0)
+        game, threads = atari_game(self.env_id), -(-cores // len(self.groups))
+        self._natives = [_native_env(game, group.stop - group.start, threads) for group in self.groups]
+        self.obs_space: gym.spaces.Box = self._natives[0].single_observation_space
+        self.action_space: gym.spaces.Discrete | gym.spaces.Box = self._natives[0].single_action_space
         self._reseed_after = reseed_after
         self._obs: Array = np.zeros((num_envs, *self.obs_space.shape), dtype=np.uint8)
         self._started = False
@@ -93,29 +108,43 @@ class AtariBatch:
 
     def step(self, action: Array) -> Step:
         """Take one action (N,) in each game; a finished game starts again within the same step."""
+        action = checked_action(action, self.action_space, self.num_envs, clip=False)
+        for group, envs in enumerate(self.groups):
+            self.begin(group, action[envs])
+        steps = [self.finish(group) for group in range(len(self.groups))]
+        return steps[0] if len(steps) == 1 else _side_by_side(steps)
+
+    def begin(self, group: int, action: Array) -> None:
+        """Start a step of one group of games."""
         if not self._started:
             raise RuntimeError(f"{self.env_id}: call reset() or restore() before step()")
+        envs = self.groups[group]
         # An action out of range would hang the simulator's threads for ever.
-        action = checked_action(action, self.action_space, self.num_envs, clip=False)
-        obs, reward, terminated, truncated, info = self._native.step(action)
-        self._course.log.append(action)
-        self._course.tally.add(reward)
+        action = checked_action(action, self.action_space, envs.stop - envs.start, clip=False)
+        self._natives[group].send(action)
+        self._course.log.append(action, envs)
+
+    def finish(self, group: int) -> Step:
+        """Wait for the step of one group of games; those that ended have started again."""
+        envs = self.groups[group]
+        obs, reward, terminated, truncated, info = self._natives[group].recv()
+        self._course.tally.add(reward, envs)
         over = terminated | truncated
-        lives = info["lives"]
         # Only a decrease is a death: games grant lives, and DemonAttack may show 1 before its 4 are counted.
-        lost_life = ~over & (lives < self._lives)
+        lost_life = ~over & (info["lives"] < self._lives[envs])
         next_obs = obs
+        self._obs[envs], self._lives[envs] = obs, info["lives"]
         if over.any():
             next_obs = np.where(over[:, None, None, None], info["final_obs"], obs)
-            obs, lives = self._reseed(over & (self._course.log.lengths >= self._reseed_after), obs, lives)
-        self._obs, self._lives = obs, lives
+            self._reseed(self._among_all(group, over) & (self._course.log.lengths >= self._reseed_after))
+            obs = self._obs[envs].copy()
         return Step(
             obs=obs,
             next_obs=next_obs,
             reward=reward.astype(np.float32),
             terminated=terminated | lost_life,
             truncated=truncated & ~terminated,
-            scores=self._course.tally.finish(over),
+            scores=self._course.tally.finish(self._among_all(group, over)),
         )
 
     def state(self) -> State:
@@ -131,44 +160,57 @@ class AtariBatch:
             _logger.warning("%s; open games are dropped, new ones start", reason)
             self.resume_mode = "fresh-episodes"
             return self._start_from(self._course.seedings + 1)
-        return self._obs
+        return self._obs.copy()
 
     def close(self) -> None:
-        """Free the simulator."""
-        self._native.close()
+        """Free the simulators."""
+        for native in self._natives:
+            native.close()
 
     def _start_from(self, seedings: Array) -> Array:
         self._course.begin(seedings)
-        self._obs, self._lives = self._seeded_reset(np.ones(self.num_envs, dtype=bool))
-        return self._obs
+        self._seed(np.ones(self.num_envs, dtype=bool))
+        return self._obs.copy()
 
-    def _seeded_reset(self, envs: Array) -> tuple[Array, Array]:
-        """Seed some copies (a mask) and start their next game; returns all observations and all lives."""
-        seeds = [self._course.seed_of(int(env)) for env in np.flatnonzero(envs)]
-        options = None if envs.all() else {"reset_mask": envs}
-        obs, info = self._native.reset(seed=np.array(seeds, dtype=np.int64), options=options)
+    def _among_all(self, group: int, envs: Array) -> Array:
+        mask = np.zeros(self.num_envs, dtype=bool)
+        mask[self.groups[group]] = envs
+        return mask
+
+    def _seed(self, envs: Array) -> None:
+        """Seed some copies (a mask over all) and start their next game."""
+        for native, group in zip(self._natives, self.groups, strict=True):
+            due = envs[group]
+            if due.any():
+                seeds = [self._course.seed_of(group.start + int(env)) for env in np.flatnonzero(due)]
+                options = None if due.all() else {"reset_mask": due}
+                obs, info = native.reset(seed=np.array(seeds, dtype=np.int64), options=options)
+                self._obs[group], self._lives[group] = obs, info["lives"]
         self._started = True
-        return obs, info["lives"]
 
-    def _reseed(self, due: Array, obs: Array, lives: Array) -> tuple[Array, Array]:
-        if not due.any():
-            return obs, lives
-        self._course.next_seeding(due)
-        return self._seeded_reset(due)
+    def _reseed(self, envs: Array) -> None:
+        if envs.any():
+            self._course.next_seeding(envs)
+            self._seed(envs)
 
     def _replay(self, saved_obs: Array, saved_lives: Array) -> None:
         """Play all logs so that they end together; each copy is seeded right before its own log begins."""
         table = self._course.log.aligned()
         begins = len(table) - self._course.log.lengths
-        obs, lives = self._seeded_reset(np.ones(self.num_envs, dtype=bool))
+        self._seed(np.ones(self.num_envs, dtype=bool))
         for time in range(len(table) + 1):
             joining = begins == time
-            if time > 0 and joining.any():
-                obs, lives = self._seeded_reset(joining)
+            if time > 0:
+                self._seed(joining)
             if time < len(table):
-                action = checked_action(table[time], self.action_space, self.num_envs, clip=False)
-                obs, _, _, _, info = self._native.step(action)
-                lives = info["lives"]
-        if not (same_bits(obs, saved_obs) and np.array_equal(lives, saved_lives)):
+                self._play(checked_action(table[time], self.action_space, self.num_envs, clip=False))
+        if not (same_bits(self._obs, saved_obs) and np.array_equal(self._lives, saved_lives)):
             raise NotReproducible(f"{self.env_id}: replaying the open games led to other frames")
-        self._obs, self._lives = obs, lives
+
+    def _play(self, action: Array) -> None:
+        """Step all games without counting anything."""
+        for native, group in zip(self._natives, self.groups, strict=True):
+            native.send(action[group])
+        for native, group in zip(self._natives, self.groups, strict=True):
+            self._obs[group], _, _, _, info = native.recv()
+            self._lives[group] = info["lives"]

@@ -8,7 +8,7 @@ ended. Restoring needs no simulator support: a batch is a function of its seeds 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -19,6 +19,8 @@ State: TypeAlias = dict[str, Any]
 """A tree of dicts whose leaves are arrays, tensors, strings, numbers, booleans or None: what a checkpoint can hold."""
 
 SUCCESSIVE_SEEDS = 2**31 - 1
+EVERY = slice(None)
+"""All environments of a batch."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,20 @@ class EnvBatch(Protocol):
 
     def close(self) -> None:
         """Free the simulator."""
+
+
+@runtime_checkable
+class Turns(Protocol):
+    """Environments in groups that step in the background: while one does, actions are chosen for another."""
+
+    groups: tuple[slice, ...]
+    """Which environments form each group."""
+
+    def begin(self, group: int, action: Array) -> None:
+        """Start a step of one group; `action` holds its environments' actions only."""
+
+    def finish(self, group: int) -> Step:
+        """Wait for that step; its arrays hold the group's environments only, `Score.env` counts over all groups."""
 
 
 def episode_seed(seed: int, env: int, episode: int) -> int:

@@ -22,7 +22,13 @@ EnvLike: TypeAlias = str | Callable[[], gym.Env[Any, Any]] | VectorEnv
 
 
 def make_envs(
-    env: EnvLike, num_envs: int, seed: int, *, clip_actions: bool = False, num_threads: int | None = None
+    env: EnvLike,
+    num_envs: int,
+    seed: int,
+    *,
+    clip_actions: bool = False,
+    num_threads: int | None = None,
+    num_groups: int = 1,
 ) -> EnvBatch:
     """N copies of an environment, stepped together and reset by themselves.
 
@@ -35,11 +41,12 @@ def make_envs(
         seed: of the run; all randomness of the environments follows from it.
         clip_actions: move continuous actions into the space's bounds.
         num_threads: simulator threads for Atari and MuJoCo; None takes one per core. It changes no result.
+        num_groups: parts that step in the background one after another, where the simulator can (Atari).
     """
     if num_envs < 1:
         raise UserError(f"num_envs is {num_envs}; need at least 1")
     if isinstance(env, str):
-        return _make_named(canonical_env_id(env), num_envs, seed, clip_actions, num_threads)
+        return _make_named(canonical_env_id(env), num_envs, seed, clip_actions, num_threads, num_groups)
     if isinstance(env, gym.vector.VectorEnv):
         if env.num_envs != num_envs:
             raise UserError(
@@ -53,12 +60,14 @@ def make_envs(
     )
 
 
-def _make_named(env_id: str, num_envs: int, seed: int, clip_actions: bool, num_threads: int | None) -> EnvBatch:
+def _make_named(
+    env_id: str, num_envs: int, seed: int, clip_actions: bool, num_threads: int | None, num_groups: int
+) -> EnvBatch:
     if is_atari(env_id):
         # Here, because ale-py is an optional extra.
         from ilde.envs.atari import AtariBatch
 
-        return AtariBatch(env_id, num_envs, seed, num_threads=num_threads)
+        return AtariBatch(env_id, num_envs, seed, num_threads=num_threads, num_groups=num_groups)
     if has_task(env_id) and installed("mujoco"):
         # Here, because mujoco is an optional extra.
         from ilde.envs.mujoco_pool import MujocoPool

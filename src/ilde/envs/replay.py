@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ilde.data import UserError
-from ilde.envs.base import Array, State
+from ilde.envs.base import EVERY, Array, State
 
 _FIRST_CAPACITY = 64
 
@@ -34,11 +34,11 @@ class ActionLog:
         self._actions = np.zeros((_FIRST_CAPACITY, num_envs, *shape), dtype=dtype)
         self._columns = np.arange(num_envs)
 
-    def append(self, action: Array) -> None:
-        """Record one action per environment."""
+    def append(self, action: Array, envs: slice = EVERY) -> None:
+        """Record one action for each of some environments."""
         self._reserve(int(self.lengths.max()) + 1)
-        self._actions[self.lengths, self._columns] = action
-        self.lengths += 1
+        self._actions[self.lengths[envs], self._columns[envs]] = action
+        self.lengths[envs] += 1
 
     def clear(self, envs: Array) -> None:
         """Forget the actions of some environments (a mask): they were seeded anew."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ilde.envs.base import Array, Score, State
+from ilde.envs.base import EVERY, Array, Score, State
 
 
 class EpisodeTally:
@@ -14,10 +14,10 @@ class EpisodeTally:
         self.totals = np.zeros(num_envs, dtype=np.float64)
         self.lengths = np.zeros(num_envs, dtype=np.int64)
 
-    def add(self, reward: Array) -> None:
-        """Count one step of every environment."""
-        self.totals += reward
-        self.lengths += 1
+    def add(self, reward: Array, envs: slice = EVERY) -> None:
+        """Count one step of each of some environments."""
+        self.totals[envs] += reward
+        self.lengths[envs] += 1
 
     def finish(self, ended: Array) -> tuple[Score, ...]:
         """The scores of the episodes that ended with this step; their sums start again from zero."""

@@ -102,6 +102,8 @@ class PPO:
             policy.parameters(), lr=self.learning_rate, eps=1e-5, fused=True, capturable=on_gpu
         )
         self._step = make_step(self._learn, self.device)
+        self._rollout: Batch | None = None
+        self._totals: dict[str, Tensor] = {}
 
     @property
     def policy(self) -> ActorCritic:
@@ -119,20 +121,19 @@ class PPO:
         guard.watch("reward", rewards)
         if self.config.anneal:
             self.learning_rate.fill_(self.config.learning_rate * max(0.0, 1.0 - progress))
-        batch = self._batch(rollout, rewards)
+        batch = self._hold(self._batch(rollout, rewards))
         guard.watch("advantage", batch.advantage)
         guard.check()
-        totals: dict[str, Tensor] = {}
-        steps = 0
-        for index in self._minibatches(len(batch.value)):
-            for name, value in self._step(Batch(*(x[index] for x in batch))).items():
-                totals[name] = totals[name] + value if name in totals else value.clone()
-            steps += 1
-        for name, total in totals.items():
+        minibatches = self._minibatches(len(batch.value))
+        for total in self._totals.values():
+            total.zero_()
+        for index in minibatches:
+            self._step((index,))
+        for name, total in self._totals.items():
             guard.watch(name, total)
         guard.check()
         self.policy.observe(rollout.transitions.flatten().obs)
-        metrics = {f"train/{name}": float(total) / steps for name, total in totals.items()}
+        metrics = {f"train/{name}": float(total) / len(minibatches) for name, total in self._totals.items()}
         return metrics | self._diagnostics(batch) | {"train/learning_rate": float(self.learning_rate)}
 
     def _batch(self, rollout: Rollout, reward: Tensor) -> Batch:
@@ -171,13 +172,28 @@ class PPO:
             index += order[: count * width].split(width)
         return index
 
-    def _learn(self, batch: Batch) -> dict[str, Tensor]:
-        loss, parts = ppo_loss(self.policy, batch, self.config)
+    def _hold(self, batch: Batch) -> Batch:
+        """Put the rollout where the step reads it; a captured step always reads from the same place."""
+        if self.device.type == "cpu":
+            self._rollout = batch
+        elif self._rollout is None:
+            self._rollout = Batch(*(x.clone() for x in batch))
+        else:
+            for held, fresh in zip(self._rollout, batch, strict=True):
+                held.copy_(fresh)
+        return self._rollout
+
+    def _learn(self, minibatch: tuple[Tensor]) -> dict[str, Tensor]:
+        assert self._rollout is not None
+        (index,) = minibatch
+        loss, parts = ppo_loss(self.policy, Batch(*(x[index] for x in self._rollout)), self.config)
         self.optimiser.zero_grad(set_to_none=False)
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
         self.optimiser.step()
-        return parts | {"loss": loss.detach(), "gradient_norm": norm.detach()}
+        for name, value in (parts | {"loss": loss.detach(), "gradient_norm": norm.detach()}).items():
+            self._totals.setdefault(name, torch.zeros_like(value)).add_(value)
+        return {}
 
     def _diagnostics(self, batch: Batch) -> Metrics:
         unexplained = (batch.target - batch.value).var() / batch.target.var().clamp(min=1e-12)

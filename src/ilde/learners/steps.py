@@ -1,4 +1,4 @@
-"""One minibatch step, run eagerly or as a captured CUDA graph: the same arithmetic, one launch instead of many."""
+"""A small step of fixed shapes, run eagerly or as a captured CUDA graph: the same numbers, one launch instead of many."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from torch import Tensor
 B = TypeVar("B", bound=tuple[Tensor, ...])
 
 WARM_UP = 3
-"""Eager steps before the capture: they allocate optimiser state and gradients, and are real training steps."""
+"""Eager steps before the capture: they allocate optimiser state and gradients, and are real steps."""
 
 
 class GraphedStep(Generic[B]):
-    """Captures a step after a few eager ones, then replays it; every batch must have the first one's shapes."""
+    """Captures a step after a few eager ones, then replays it; every batch must have the first one's shapes.
 
-    def __init__(self, step: Callable[[B], dict[str, Tensor]]) -> None:
-        self.step = step
+    Whatever else the step reads must stay where it is: weights, statistics, and the generator it draws from.
+    """
+
+    def __init__(self, step: Callable[[B], dict[str, Tensor]], generator: torch.Generator | None = None) -> None:
+        self.step, self.generator = step, generator
         self.taken = 0
         self.graph: torch.cuda.CUDAGraph | None = None
 
@@ -46,10 +49,14 @@ class GraphedStep(Generic[B]):
     def _capture(self, batch: B) -> None:
         self.inputs = [x.clone() for x in batch]
         self.graph = torch.cuda.CUDAGraph()
+        if self.generator is not None:
+            self.graph.register_generator_state(self.generator)
         with torch.cuda.graph(self.graph):
-            self.outputs = self.step(type(batch)(*self.inputs))
+            self.outputs = self.step(tuple(self.inputs))
 
 
-def make_step(step: Callable[[B], dict[str, Tensor]], device: torch.device) -> Callable[[B], dict[str, Tensor]]:
-    """The step itself on CPU, its graph on a GPU."""
-    return GraphedStep(step) if device.type == "cuda" else step
+def make_step(
+    step: Callable[[B], dict[str, Tensor]], device: torch.device, generator: torch.Generator | None = None
+) -> Callable[[B], dict[str, Tensor]]:
+    """The step itself on CPU, its graph on a GPU; `generator` is what the step draws from, if it draws."""
+    return GraphedStep(step, generator) if device.type == "cuda" else step

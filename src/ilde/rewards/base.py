@@ -66,13 +66,28 @@ class ActionCode:
 def encode(transitions: Transitions, space: FeatureSpace | None, code: ActionCode) -> Encoded:
     """Bring transitions into the feature space; without a space there are no features to compute."""
     blind = transitions.env_reward.new_empty((*transitions.batch_shape, 0))
+    features = blind if space is None else space(transitions.obs)
     return Encoded(
-        features=blind if space is None else space(transitions.obs),
+        features=features,
         action=code(transitions.action),
-        next_features=blind if space is None else space(transitions.next_obs),
+        next_features=blind if space is None else _successors(transitions, features, space),
         terminated=transitions.terminated,
         env_reward=transitions.env_reward,
     )
+
+
+def _successors(transitions: Transitions, features: Tensor, space: FeatureSpace) -> Tensor:
+    """Features of the successors; in time order nearly all of them are the next step's own, and are not made twice."""
+    obs, next_obs = transitions.obs, transitions.next_obs
+    if len(obs) < 2:
+        whole: Tensor = space(next_obs)
+        return whole
+    batch = transitions.terminated.ndim
+    new = torch.ones_like(transitions.terminated)
+    new[:-1] = (next_obs[:-1] != obs[1:]).flatten(batch).any(-1)
+    successors = features.roll(-1, 0)
+    successors[new] = space(next_obs[new])
+    return successors
 
 
 class RewardModel(Protocol):
