@@ -93,7 +93,7 @@ class Collector:
                     self._begin(t + 1, group)
         return self._rollout()
 
-    def _decide(self, obs: tuple[Tensor]) -> dict[str, Tensor]:
+    def _decide(self, obs: tuple[Tensor, ...]) -> dict[str, Tensor]:
         return self.policy.act(*obs, self.generator)._asdict()
 
     def _begin(self, t: int, group: int) -> None:

@@ -183,7 +183,7 @@ class PPO:
                 held.copy_(fresh)
         return self._rollout
 
-    def _learn(self, minibatch: tuple[Tensor]) -> dict[str, Tensor]:
+    def _learn(self, minibatch: tuple[Tensor, ...]) -> dict[str, Tensor]:
         assert self._rollout is not None
         (index,) = minibatch
         loss, parts = ppo_loss(self.policy, Batch(*(x[index] for x in self._rollout)), self.config)
