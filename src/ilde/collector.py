@@ -94,7 +94,7 @@ class Collector:
         return self._rollout()
 
     def _decide(self, obs: tuple[Tensor, ...]) -> dict[str, Tensor]:
-        return self.policy.act(*obs, self.generator)._asdict()
+        return self.policy.act(obs[0], self.generator)._asdict()
 
     def _begin(self, t: int, group: int) -> None:
         """Choose a group's actions and let it step; what was seen and decided is stored meanwhile."""
