@@ -1,4 +1,4 @@
-"""A small step of fixed shapes, run eagerly or as a captured CUDA graph: the same numbers, one launch instead of many."""
+"""A small step of fixed shapes, run eagerly or as a captured CUDA graph: the same numbers in one launch."""
 
 from __future__ import annotations
 
