@@ -17,7 +17,7 @@ from ilde.data import Transitions, UserError
 from ilde.envs import EnvBatch, canonical_env_id, make_envs
 from ilde.envs.names import is_atari
 from ilde.nets.policy import UniformPolicy
-from ilde.prepare import choose_device, choose_threads, random_rollout
+from ilde.prepare import choose_device, choose_threads, make_training_envs, random_rollout
 from ilde.randomness import torch_generator
 from ilde.rewards.base import Encoded, encode
 from ilde.rewards.compose import ScaledTerm
@@ -33,16 +33,17 @@ def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device
         raise UserError(f"seconds {seconds}: measure for some time, such as 3")
     place, threads = choose_device(device), torch.get_num_threads()
     config = _configure(env, num_envs, place)
-    envs = make_envs(config.env, config.num_envs, config.seed, clip_actions=True)
+    raw = _raw_speed(config, seconds)
+    envs = make_training_envs(config, place)
     try:
         torch.set_num_threads(choose_threads(config, images=len(envs.obs_space.shape) == 3, device=place))
-        raw = envs.num_envs / _simulate(envs, seconds)
         trainer = _fitted(config, envs, place)
         acting = envs.num_envs / _act(trainer, seconds)
         if place.type == "cuda":
-            trainer.iterate()  # captures the update's graph
+            trainer.iterate()  # captures the graphs
         iteration = _pace(trainer.iterate, seconds, place)
         learning = trainer.seconds["time/learn"]
+        training = learning + trainer.seconds["time/reward"]
         features, terms = _reward_parts(trainer)
     finally:
         envs.close()
@@ -64,6 +65,8 @@ def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device
         "iteration_seconds": iteration,
         "steps_per_second": steps / iteration,
         "fraction_of_limit": steps / iteration / raw,
+        "fraction_of_synchronous_limit": (steps / raw + training) / iteration,
+        "gpu_memory_bytes": torch.cuda.max_memory_allocated() if place.type == "cuda" else 0,
         "bound_by": max(parts, key=lambda name: parts[name]),
     }
 
@@ -84,6 +87,7 @@ def table(result: dict[str, Any]) -> Table:
     shown.add_row("a whole iteration", f"{result['iteration_seconds']:.3f} s")
     shown.add_row("end to end", f"{result['steps_per_second']:,.0f} steps/s", style="bold")
     shown.add_row("of the simulator's limit", f"{result['fraction_of_limit']:.1%}", style="bold")
+    shown.add_row("of simulator plus training", f"{result['fraction_of_synchronous_limit']:.1%}")
     shown.add_row("most time goes to", result["bound_by"])
     return shown
 
@@ -110,6 +114,15 @@ def _pace(work: Callable[[], object], seconds: float, device: torch.device) -> f
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return (time.perf_counter() - began) / calls
+
+
+def _raw_speed(config: RunConfig, seconds: float) -> float:
+    """Steps per second of the bare simulator, all environments at once on all cores."""
+    envs = make_envs(config.env, config.num_envs, config.seed, clip_actions=True)
+    try:
+        return envs.num_envs / _simulate(envs, seconds)
+    finally:
+        envs.close()
 
 
 def _simulate(envs: EnvBatch, seconds: float) -> float:

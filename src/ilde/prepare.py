@@ -101,6 +101,13 @@ def demonstrator_return(demos: Demonstrations | None) -> float | None:
     return measured.mean if measured is not None else float(np.mean(demos.header.returns))
 
 
+def make_training_envs(config: RunConfig, device: torch.device, env: EnvLike | None = None) -> EnvBatch:
+    """The environments of a run; beside a GPU, one half of the games steps while the other's actions are chosen."""
+    groups = 2 if device.type == "cuda" else 1
+    source = config.env if env is None else env
+    return make_envs(source, config.num_envs, config.seed, clip_actions=config.clip_actions, num_groups=groups)
+
+
 def build(
     config: RunConfig, *, env: EnvLike | None = None, demos: Demonstrations | None = None
 ) -> tuple[Trainer, Demonstrations | None]:
@@ -109,10 +116,7 @@ def build(
     method = find_method(config.method)
     parse_expression(config.reward or method.reward)
     device = choose_device(config.device)
-    source = config.env if env is None else env
-    # Beside a GPU, one half of the games steps while the actions of the other are chosen.
-    groups = 2 if device.type == "cuda" else 1
-    envs = make_envs(source, config.num_envs, config.seed, clip_actions=config.clip_actions, num_groups=groups)
+    envs = make_training_envs(config, device, env)
     torch.set_num_threads(choose_threads(config, images=len(envs.obs_space.shape) == 3, device=device))
     demos = load_demos(config, method, envs, demos)
     return Trainer(config, envs, device), demos
