@@ -23,13 +23,18 @@ def test_the_figures_of_a_benchmark_hang_together() -> None:
     assert result["steps_per_second"] == pytest.approx(steps / result["iteration_seconds"])
     assert result["fraction_of_limit"] == pytest.approx(result["steps_per_second"] / result["raw_steps_per_second"])
     assert result["fraction_of_limit"] > 0
+    assert result["ppo_iteration_seconds"] > 0
+    terms = result["feature_seconds"] + sum(result["term_seconds"].values())
+    beyond = result["iteration_seconds"] - result["ppo_iteration_seconds"]
+    assert result["reward_overhead"] == pytest.approx(beyond / terms)
 
 
 def test_the_table_says_what_bounds_the_speed() -> None:
     result = {
         "env": "X-v0", "device": "cpu", "cores": 2, "num_envs": 4, "rollout_steps": 8, "raw_steps_per_second": 1000.0,
         "acting_steps_per_second": 5000.0, "update_seconds": 0.5, "feature_seconds": 0.1, "term_seconds": {"vail": 0.2},
-        "iteration_seconds": 1.0, "steps_per_second": 320.0, "fraction_of_limit": 0.32, "bound_by": "update",
+        "iteration_seconds": 1.0, "steps_per_second": 320.0, "fraction_of_limit": 0.32,
+        "fraction_of_synchronous_limit": 0.9, "ppo_iteration_seconds": 0.7, "bound_by": "update",
     }  # fmt: skip
     console = Console(width=80)
     with console.capture() as shown:

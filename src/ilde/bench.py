@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,19 +36,16 @@ def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device
     place, threads = choose_device(device), torch.get_num_threads()
     config = _configure(env, num_envs, place)
     raw = _raw_speed(config, seconds)
-    envs = make_training_envs(config, place)
+    trainer, blind = _fitted(config, place), _fitted(replace(config, method="constant"), place)
     try:
-        torch.set_num_threads(choose_threads(config, images=len(envs.obs_space.shape) == 3, device=place))
-        trainer = _fitted(config, envs, place)
-        acting = envs.num_envs / _act(trainer, seconds)
-        if place.type == "cuda":
-            trainer.iterate()  # captures the graphs
-        iteration = _pace(trainer.iterate, seconds, place)
-        learning = trainer.seconds["time/learn"]
-        training = learning + trainer.seconds["time/reward"]
+        torch.set_num_threads(choose_threads(config, images=len(trainer.envs.obs_space.shape) == 3, device=place))
+        acting = config.num_envs / _act(trainer, seconds)
+        iteration, blind_iteration = _alternately(trainer, blind, seconds)
+        learning, rewarding = trainer.seconds["time/learn"], trainer.seconds["time/reward"]
         features, terms = _reward_parts(trainer)
     finally:
-        envs.close()
+        trainer.envs.close()
+        blind.envs.close()
         torch.set_num_threads(threads)
     steps = config.num_envs * config.rollout_steps
     parts = {"simulator": steps / raw, "acting": steps / acting, "features": features, **terms, "update": learning}
@@ -63,10 +62,13 @@ def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device
         "feature_seconds": features,
         "term_seconds": terms,
         "iteration_seconds": iteration,
+        "ppo_iteration_seconds": blind_iteration,
         "steps_per_second": steps / iteration,
         "fraction_of_limit": steps / iteration / raw,
-        "fraction_of_synchronous_limit": (steps / raw + training) / iteration,
+        "fraction_of_synchronous_limit": (steps / raw + learning + rewarding) / iteration,
+        "reward_overhead": (iteration - blind_iteration) / (features + sum(terms.values())),
         "gpu_memory_bytes": torch.cuda.max_memory_allocated() if place.type == "cuda" else 0,
+        "memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "bound_by": max(parts, key=lambda name: parts[name]),
     }
 
@@ -85,6 +87,7 @@ def table(result: dict[str, Any]) -> Table:
         shown.add_row(f"reward term {name}", f"{spent:.3f} s")
     shown.add_row("update of the policy", f"{result['update_seconds']:.3f} s")
     shown.add_row("a whole iteration", f"{result['iteration_seconds']:.3f} s")
+    shown.add_row("without reward terms", f"{result['ppo_iteration_seconds']:.3f} s")
     shown.add_row("end to end", f"{result['steps_per_second']:,.0f} steps/s", style="bold")
     shown.add_row("of the simulator's limit", f"{result['fraction_of_limit']:.1%}", style="bold")
     shown.add_row("of simulator plus training", f"{result['fraction_of_synchronous_limit']:.1%}")
@@ -136,12 +139,24 @@ def _simulate(envs: EnvBatch, seconds: float) -> float:
     return _pace(lambda: envs.step(next(actions)), seconds, torch.device("cpu"))
 
 
-def _fitted(config: RunConfig, envs: EnvBatch, device: torch.device) -> Trainer:
+def _fitted(config: RunConfig, device: torch.device) -> Trainer:
+    envs = make_training_envs(config, device)
     trainer = Trainer(config, envs, device)
     steps: Transitions = random_rollout(envs, -(-DEMO_STEPS // envs.num_envs), config.seed, "bench")
     trainer.fit(steps.flatten().to(device), steps)
     trainer.collector.restart()
     return trainer
+
+
+def _alternately(one: Trainer, other: Trainer, seconds: float) -> tuple[float, float]:
+    """Median seconds of an iteration of each; they take turns, so that a busy machine slows both alike."""
+    spent: tuple[list[float], list[float]] = ([], [])
+    while sum(spent[0]) < seconds:
+        for trainer, times in zip((one, other), spent, strict=True):
+            if trainer.updates == 0 and trainer.device.type == "cuda":
+                trainer.iterate()  # captures the graphs
+            times.append(_pace(trainer.iterate, 0.0, trainer.device))
+    return statistics.median(spent[0]), statistics.median(spent[1])
 
 
 def _act(trainer: Trainer, seconds: float) -> float:

@@ -51,6 +51,9 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
         "--env", metavar="ENV", help="what to step (default: an Atari game, CartPole-v1 without ale-py)"
     )
     parser.add_argument("--seconds", type=float, default=3.0, metavar="S", help="to measure each part for (default: 3)")
+    parser.add_argument(
+        "--num-envs", type=int, metavar="N", help="environments stepped together (default: the preset's)"
+    )
 
 
 def run_bench(args: argparse.Namespace) -> int:
@@ -59,7 +62,7 @@ def run_bench(args: argparse.Namespace) -> int:
     from ilde.envs.names import installed
 
     env = args.env or ("ALE/BeamRider-v5" if installed("ale_py") else "CartPole-v1")
-    result = bench(env, seconds=args.seconds)
+    result = bench(env, seconds=args.seconds, num_envs=args.num_envs)
     if args.json:
         print_json(result)
     else:
