@@ -1,0 +1,111 @@
+"""Makes the bundled demonstrations again: trains an expert for each task, then records it.
+
+    python tools/make_demos.py hopper-v4 reacher-v4     # some tasks; all without names
+    python tools/make_demos.py --dry-run                # only print the commands
+
+Runs are kept under runs/experts: a finished one is not trained again, an unfinished one goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ilde.demos.bundled import FOLDER
+from ilde.runs import RunDirectory
+
+RUNS = Path("runs/experts")
+EVALUATED = "30"
+"""Whole episodes that measure each expert."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One bundled file: its name within the task, and what `ilde demos record` is told."""
+
+    name: str
+    settings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """An expert and what is recorded of it."""
+
+    name: str
+    env: str
+    training: tuple[str, ...]
+    recordings: tuple[Recording, ...]
+
+
+TRAJECTORIES = (Recording("four-v0", ("--episodes", "4")), Recording("one-v0", ("--episodes", "1")))
+GAMES = (Recording("one-life-v0", ("--until", "life")), Recording("full-v0", ("--until", "episode")))
+TREMBLES = tuple(
+    Recording(f"one-life-tremble-{p}-v0", ("--until", "life", "--tremble", p))
+    for p in ("0.01", "0.05", "0.1", "0.3", "0.5")
+)
+
+
+def _mujoco(name: str, env: str, steps: int) -> Task:
+    # Small rollouts: an expert within minutes, where the paper's 32 x 2048 needs ten million steps.
+    settings = ("--preset", "quick", "--steps", str(steps), "--ppo.initial-action-gain", "0.01")
+    return Task(name, env, settings, TRAJECTORIES)
+
+
+def _atari(name: str, env: str, *more: Recording, steps: int = 10_000_000) -> Task:
+    return Task(name, env, ("--preset", "atari", "--steps", str(steps)), GAMES + more)
+
+
+TASKS = (
+    _mujoco("reacher-v4", "Reacher-v4", 1_000_000),
+    _mujoco("hopper-v4", "Hopper-v4", 1_000_000),
+    _mujoco("walker2d-v4", "Walker2d-v4", 2_000_000),
+    _mujoco("humanoidstandup-v4", "HumanoidStandup-v4", 1_000_000),
+    _mujoco("ant-v4", "Ant-v4", 2_000_000),
+    _atari("beamrider", "ALE/BeamRider-v5", *TREMBLES),
+    _atari("demonattack", "ALE/DemonAttack-v5"),
+    _atari("battlezone", "ALE/BattleZone-v5"),
+    _atari("qbert", "ALE/Qbert-v5"),
+    _atari("krull", "ALE/Krull-v5"),
+    _atari("stargunner", "ALE/StarGunner-v5"),
+)
+
+
+def commands(task: Task) -> Iterator[list[str]]:
+    """What remakes a task's demonstrations, in order."""
+    run = RUNS / task.name
+    if not (run / "config.json").exists():
+        yield ["train", "expert", "--env", task.env, "--seed", "0", *task.training, "--out", str(run)]
+    elif RunDirectory.read(run).status.state != "finished":
+        yield ["resume", str(run)]
+    for recording in task.recordings:
+        out = FOLDER / task.name / f"{recording.name}.npz"
+        shown = out.relative_to(Path.cwd()) if out.is_relative_to(Path.cwd()) else out
+        measured = ("--seed", "1", "--evaluate", EVALUATED)
+        yield ["demos", "record", "--policy", str(run), *recording.settings, *measured, "--out", str(shown)]
+
+
+def main() -> int:
+    """Remake the named tasks."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tasks", nargs="*", default=[task.name for task in TASKS], metavar="TASK")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands, run none")
+    args = parser.parse_args()
+    known = {task.name: task for task in TASKS}
+    if strange := set(args.tasks) - set(known):
+        parser.error(f"no such task: {', '.join(sorted(strange))}; there are {', '.join(known)}")
+    for task in (known[name] for name in args.tasks):
+        for command in commands(task):
+            print("ilde", shlex.join(command), flush=True)
+            if not args.dry_run:
+                (FOLDER / task.name).mkdir(parents=True, exist_ok=True)
+                subprocess.run([sys.executable, "-m", "ilde", *command], check=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
