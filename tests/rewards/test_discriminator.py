@@ -46,6 +46,15 @@ def test_the_bottleneck_costs_the_kl_of_known_gaussians(mean: float, std: float,
     assert float(bottleneck_kl(judgement)) == pytest.approx(expected, abs=1e-6)
 
 
+def test_a_code_spread_beyond_all_bounds_costs_a_finite_price_that_pushes_it_back() -> None:
+    log_std = torch.tensor([7.9, 8.1, 50.0, 1000.0], requires_grad=True)
+    price = bottleneck_kl(Judgement(torch.zeros(4), log_std))
+    price.sum().backward()
+    assert log_std.grad is not None
+    assert price.isfinite().all() and price.diff().min() > 0
+    assert log_std.grad.isfinite().all() and log_std.grad.min() > 1e6
+
+
 def test_every_form_of_the_reward_by_hand_and_rising_with_the_logit() -> None:
     third = torch.tensor([math.log(0.5)])  # D = 1/3
     assert float(imitation_reward(third, "softplus")) == pytest.approx(-math.log(2 / 3))

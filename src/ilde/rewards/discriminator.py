@@ -23,6 +23,9 @@ from ilde.rewards.base import Encoded
 INPUT_LIMIT = 5.0
 """Spreads at which a feature is cut: the bottleneck takes an exponential, which an unheard-of state would blow up."""
 
+EXPONENT_LIMIT = 16.0
+"""Where the exponential of the bottleneck turns straight: it would overflow at 88."""
+
 
 @dataclass(frozen=True)
 class DiscriminatorConfig:
@@ -73,10 +76,15 @@ class Discriminator(nn.Module):
         return Judgement(logit, self.log_std_head(units[..., self.mean_units :]).squeeze(-1))
 
 
+def tame_exp(x: Tensor) -> Tensor:
+    """exp(x), going on as its tangent beyond EXPONENT_LIMIT: finite there, and its gradient still pushes back."""
+    return x.clamp(max=EXPONENT_LIMIT).exp() * (1.0 + (x - EXPONENT_LIMIT).clamp(min=0.0))
+
+
 def bottleneck_kl(judgement: Judgement) -> Tensor:
     """KL(N(mu, sigma^2) || N(0, 1)) of each code, in nats."""
     assert judgement.log_std is not None
-    return 0.5 * (judgement.logit.square() + (2 * judgement.log_std).exp() - 1.0) - judgement.log_std
+    return 0.5 * (judgement.logit.square() + tame_exp(2 * judgement.log_std) - 1.0) - judgement.log_std
 
 
 def imitation_reward(logit: Tensor, form: str) -> Tensor:
@@ -146,7 +154,7 @@ class AdversarialReward:
         if judgement.log_std is None:
             return judgement.logit
         noise = torch.randn(judgement.logit.shape, generator=self.generator).to(judgement.logit)
-        return judgement.logit + judgement.log_std.exp() * noise
+        return judgement.logit + tame_exp(judgement.log_std) * noise
 
     def _gradient_penalty(self, demos: Tensor, policy: Tensor) -> Tensor:
         mix = torch.rand((len(demos), 1), generator=self.generator).to(demos)
