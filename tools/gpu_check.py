@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -72,8 +73,10 @@ def train(config: RunConfig, updates: int, *, eager: bool = False, interrupted: 
 
 
 def distance(one: dict[str, Any], other: dict[str, Any]) -> float:
-    """The largest difference between two policies, relative to the size of each tensor."""
-    pairs = ((one["weights"][name], other["weights"][name]) for name in one["weights"])
+    """The largest difference between two policies, relative to the size of each tensor; infinite if one is not finite."""
+    pairs = [(one["weights"][name], other["weights"][name]) for name in one["weights"]]
+    if not all(bool(a.isfinite().all() and b.isfinite().all()) for a, b in pairs):
+        return math.inf
     return max(float((a - b).abs().max() / a.abs().max().clamp(min=1e-12)) for a, b in pairs)
 
 
