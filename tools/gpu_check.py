@@ -73,7 +73,7 @@ def train(config: RunConfig, updates: int, *, eager: bool = False, interrupted: 
 
 
 def distance(one: dict[str, Any], other: dict[str, Any]) -> float:
-    """The largest difference between two policies, relative to the size of each tensor; infinite if one is not finite."""
+    """The largest difference between two policies, relative to each tensor; infinite where one is not finite."""
     pairs = [(one["weights"][name], other["weights"][name]) for name in one["weights"]]
     if not all(bool(a.isfinite().all() and b.isfinite().all()) for a, b in pairs):
         return math.inf
