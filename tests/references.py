@@ -161,3 +161,37 @@ def kth_distance(query: Any, references: Any, k: int) -> Floats:
             distances = distances[1:]
         result.append(distances[min(k, len(distances)) - 1])
     return np.array(result)
+
+
+def elliptical(states: Any, ended: Any, ridge: float) -> Floats:
+    """b_t = phi_t^T C^-1 phi_t with C = ridge I + the sum of phi phi^T since the last ending; states (T, N, F).
+
+    The first state of an episode has none.
+    """
+    states = np.asarray(states, np.float64)
+    steps, envs, width = states.shape
+    result = np.empty((steps, envs))
+    for env in range(envs):
+        earlier: list[Floats] = []
+        for t in range(steps):
+            phi = states[t, env]
+            covariance = ridge * np.eye(width) + sum(np.outer(past, past) for past in earlier)
+            result[t, env] = phi @ np.linalg.inv(covariance) @ phi if earlier else 0.0
+            earlier = [] if ended[t][env] else [*earlier, phi]
+    return result
+
+
+def gradient_penalty(net: Any, points: Any) -> float:
+    """E (|grad d(x)| - 1)^2 for d(x) = w tanh(W2 tanh(W1 x + b1) + b2) + b, by the chain rule."""
+    first, second = (layer for layer in net.trunk if isinstance(layer, torch.nn.Linear))
+    head = array(net.mean_head.weight)[0]
+    total = 0.0
+    for x in points:
+        below = dense([first], x)
+        above = dense([second], below)
+        # With a bottleneck the head sees the first units only.
+        slope = np.zeros(len(above))
+        slope[: len(head)] = head * (1 - above[: len(head)] ** 2)
+        slope = (slope @ array(second.weight)) * (1 - below**2)
+        total += (math.sqrt(float(((slope @ array(first.weight)) ** 2).sum())) - 1) ** 2
+    return total / len(points)

@@ -19,6 +19,7 @@ from ilde.rewards.build import RewardConfig, build_reward
 from ilde.rewards.compose import RewardMix
 from ilde.rewards.discriminator import DiscriminatorConfig
 from ilde.rewards.dynamics import DynamicsConfig
+from ilde.rewards.elliptical import EllipticalConfig
 from ilde.rewards.generative import GenerativeConfig
 from ilde.trainer import Trainer
 
@@ -31,6 +32,7 @@ SMALL = RewardConfig(
     generative=GenerativeConfig(epochs=3, subsample=1, batch_size=8),
     dynamics=DynamicsConfig(epochs=3, subsample=1, batch_size=8),
     discriminator=DiscriminatorConfig(batch_size=4, passes=2),
+    elliptical=EllipticalConfig(width=4, batch_size=8),
     hidden=16,
     background_steps=32,
 )
@@ -220,6 +222,7 @@ TINY = RunConfig(
         SMALL,
         generative=GenerativeConfig(learning_rate=3e-3, epochs=300, subsample=1, action_weight=0.01),
         dynamics=DynamicsConfig(learning_rate=3e-3, epochs=300, subsample=1),
+        elliptical=EllipticalConfig(),
         hidden=32,
         background_steps=1024,
     ),

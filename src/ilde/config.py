@@ -193,8 +193,11 @@ _AT_LEAST_ONE = (
     "rewards.dynamics.subsample",
     "rewards.discriminator.batch_size",
     "rewards.discriminator.passes",
+    "rewards.discriminator.subsample",
     "rewards.entropy.num_neighbors",
     "rewards.entropy.max_references",
+    "rewards.elliptical.width",
+    "rewards.elliptical.batch_size",
     "rewards.scale.window",
     "evaluation.episodes",
     "evaluation.final_episodes",
@@ -207,6 +210,7 @@ _NOT_NEGATIVE = (
     "rewards.features.clip",
     "rewards.generative.epochs",
     "rewards.dynamics.epochs",
+    "rewards.elliptical.passes",
 )
 _POSITIVE = (
     "ppo.learning_rate",
@@ -219,6 +223,8 @@ _POSITIVE = (
     "rewards.generative.learning_rate",
     "rewards.dynamics.learning_rate",
     "rewards.discriminator.learning_rate",
+    "rewards.elliptical.learning_rate",
+    "rewards.elliptical.ridge",
 )
 _SHARES = (
     "ppo.discount",

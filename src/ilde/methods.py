@@ -42,6 +42,7 @@ METHODS: tuple[Method, ...] = (
     Method("cdil", "icm", "curiosity of forward and inverse models of the demonstrations, alone"),
     Method("bc", "constant", "behavioural cloning: the demonstrated actions as labels, no interaction", learner="bc"),
     Method("entropy", "entropy", "state entropy alone: plain novelty", demos="unused", control=True),
+    Method("e3b", "e3b", "the elliptical bonus alone: novelty within the episode", demos="unused"),
     Method("expert", "env", "PPO on the true reward: makes demonstrators", demos="unused"),
     Method("random", "constant", "uniformly random actions", learner="none", demos="unused", control=True),
     Method("constant", "constant", "an alive bonus: survival alone", demos="unused", control=True),

@@ -23,6 +23,7 @@ from ilde.trainer import Trainer
 CONFIG = replace(
     TINY,
     method="ilde",
+    reward="vail + 10*giril + entropy + e3b",
     steps=1000,
     num_envs=3,
     rollout_steps=16,
@@ -136,6 +137,10 @@ def pick(state: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
         "reward/terms/vail/generator",
         "reward/terms/giril/net",
         "reward/terms/entropy/generator",
+        "reward/terms/e3b/net",
+        "reward/terms/e3b/optimiser",
+        "reward/terms/e3b/generator",
+        "reward/terms/e3b/inverse",
         "reward/scales/giril",
         "reward/scales/entropy",
         "reward/total_scale",

@@ -17,9 +17,9 @@ from ilde.envs.base import Step
 from ilde.methods import METHODS
 from ilde.rewards.base import encode
 from ilde.rewards.compose import RewardMix
-from ilde.rewards.expression import TERMS
+from ilde.rewards.expression import TERMS, TermName
 
-EXPRESSIONS = (*TERMS, "vail + 10*giril + entropy")
+EXPRESSIONS = (*TERMS, "vail + 10*giril + entropy", "vail + 10*giril + e3b")
 BLIND = tuple(expression for expression in EXPRESSIONS if expression != "env")
 
 
@@ -105,6 +105,16 @@ def test_permuting_the_batch_permutes_the_rewards(expression: str, kind: Kind) -
     torch.testing.assert_close(halves, mix.reward(batch), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("expression", TERMS)
+def test_a_term_minds_the_order_of_steps_just_where_it_says_so(expression: TermName, kind: Kind) -> None:
+    mix, batch = trained(expression, kind), transitions(kind, 5, 2, seed=7)
+    back = mix.reward(batch.map(lambda x: x.flip(0))).flip(0)
+    same_order = torch.allclose(back, mix.reward(batch), rtol=1e-5, atol=1e-6)
+    assert same_order != mix.terms[expression].model.episodic
+    swapped = mix.reward(batch.map(lambda x: x.flip(1))).flip(1)
+    torch.testing.assert_close(swapped, mix.reward(batch), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("expression", BLIND)
 def test_the_true_reward_is_never_looked_at(expression: str, kind: Kind) -> None:
     honest, robbed = trained(expression, kind), trained(expression, kind, poison=True)
@@ -138,6 +148,9 @@ def test_the_term_env_is_the_true_reward_and_nothing_else(kind: Kind) -> None:
         ("entropy", "obs", True),
         ("entropy", "next_obs", False),
         ("entropy", "action", False),
+        ("e3b", "obs", True),
+        ("e3b", "next_obs", False),
+        ("e3b", "action", False),
         ("constant", "obs", False),
     ],
 )
@@ -172,7 +185,7 @@ def test_the_same_seed_gives_the_same_numbers(expression: str, kind: Kind) -> No
     assert same(trained(expression, kind).state_dict(), trained(expression, kind).state_dict())
 
 
-@pytest.mark.parametrize("expression", [term for term in EXPRESSIONS if "il" in term])
+@pytest.mark.parametrize("expression", [term for term in EXPRESSIONS if "il" in term or "e3b" in term])
 def test_another_seed_gives_other_numbers(expression: str, kind: Kind) -> None:
     batch = transitions(kind, 5, seed=7)
     assert not torch.equal(trained(expression, kind, 0).reward(batch), trained(expression, kind, 1).reward(batch))
@@ -181,7 +194,7 @@ def test_another_seed_gives_other_numbers(expression: str, kind: Kind) -> None:
 def test_no_global_randomness_is_drawn(kind: Kind) -> None:
     torch.manual_seed(0)
     before = torch.get_rng_state()
-    trained("vail + 10*giril + entropy", kind)
+    trained("vail + 10*giril + entropy + e3b", kind)
     assert torch.equal(torch.get_rng_state(), before)
 
 

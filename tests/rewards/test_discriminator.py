@@ -33,7 +33,8 @@ def model(*, bottleneck: bool = True, features: int = 3, seed: int = 0, **config
 def encoded(features: torch.Tensor, action: torch.Tensor | None = None) -> Encoded:
     batch = features.shape[:-1]
     action = torch.zeros(*batch, 2) if action is None else action
-    return Encoded(features, action, features, torch.zeros(batch, dtype=torch.bool), torch.zeros(batch))
+    never = torch.zeros(batch, dtype=torch.bool)
+    return Encoded(features, action, features, never, torch.zeros(batch), never)
 
 
 @pytest.mark.parametrize(
@@ -137,6 +138,56 @@ def test_the_gradient_penalty_is_the_squared_distance_of_the_slope_from_one() ->
     assert float(with_penalty - without) == pytest.approx(10 * (math.sqrt(3) - 1) ** 2, rel=1e-4)
 
 
+@settings(max_examples=30, deadline=None)
+@given(size=st.integers(1, 6), seed=st.integers(0, 2**20), bottleneck=st.booleans(), weight=st.floats(0.1, 20))
+def test_the_gradient_penalty_equals_its_definition(size: int, seed: int, bottleneck: bool, weight: float) -> None:
+    term = model(bottleneck=bottleneck, seed=seed, gradient_penalty=weight)
+    plain = AdversarialReward(term.net, DiscriminatorConfig(), generator(0))
+    term.net.double()
+    draw = generator(seed + 1)
+    demos, policy = (2 * torch.randn(size, 3, generator=draw, dtype=torch.float64) for _ in range(2))
+    plain.generator.set_state(term.generator.get_state())
+    penalised, unpenalised = term.loss(demos, policy)[0], plain.loss(demos, policy)[0]
+    # The twin has drawn the codes' noise by now; what it draws next is where between the two the slope was taken.
+    mix = torch.rand((size, 1), generator=plain.generator).double()
+    points = references.array(mix * demos + (1 - mix) * policy)
+    theirs = weight * references.gradient_penalty(term.net, points)
+    assert (penalised - unpenalised).item() == pytest.approx(theirs, rel=1e-6, abs=1e-9)
+
+
+def clusters(seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """64 states around (1, 1, 1) and as many around (-1, -1, -1), overlapping a little."""
+    noise = torch.randn(2, 64, 3, generator=generator(seed))
+    return 1 + noise[0], noise[1] - 1
+
+
+@pytest.mark.parametrize("penalty", [0.0, 10.0])
+@pytest.mark.parametrize("form", ["softplus", "logit", "neg-log-d"])
+def test_every_form_of_the_reward_separates_two_clusters_with_and_without_penalty(form: str, penalty: float) -> None:
+    term = model(bottleneck=False, learning_rate=1e-2, passes=200, gradient_penalty=penalty, reward_form=form)
+    demos, policy = clusters(0)
+    term.fit(encoded(demos))
+    term.update(encoded(policy.view(8, 8, 3)))
+    expert, learner = (term.reward(encoded(states)) for states in clusters(1))
+    # The best rule there is ranks 99.3% of the pairs aright.
+    assert (expert[:, None] > learner[None]).float().mean() > 0.97
+    signs = {"softplus": (expert.min() > 0, learner.min() > 0), "neg-log-d": (expert.max() < 0, learner.max() < 0)}
+    assert all(signs.get(form, (expert.median() > 0, learner.median() < 0)))
+
+
+def test_the_penalty_keeps_the_slope_near_one() -> None:
+    slopes = []
+    for penalty in (0.0, 10.0):
+        term = model(bottleneck=False, learning_rate=1e-2, passes=40, gradient_penalty=penalty)
+        demos, policy = clusters(0)
+        term.fit(encoded(demos))
+        term.update(encoded(policy.view(8, 8, 3)))
+        between = ((demos + policy) / 2).requires_grad_(True)
+        (slope,) = torch.autograd.grad(term.net(between).logit.sum(), between)
+        slopes.append(float((slope.norm(dim=-1) - 1).abs().mean()))
+    assert slopes[1] < 0.25 < slopes[0]
+
+
 @pytest.mark.parametrize("bottleneck", [False, True], ids=["gail", "vail"])
 def test_after_some_updates_demonstrated_states_pay_more(bottleneck: bool) -> None:
     term = model(bottleneck=bottleneck, learning_rate=1e-2, passes=20)
@@ -178,6 +229,34 @@ def test_each_pass_takes_every_demonstration_once() -> None:
     term._learn = note  # type: ignore[method-assign]
     term.update(encoded(torch.zeros(2, 2, 3)))
     assert sorted(seen[:10]) == sorted(seen[10:]) == [i / 2 for i in range(10)]
+
+
+def kept(count: int, seed: int = 0, **config: int) -> list[float]:
+    """Which of the demonstrated states 0, 1, ... stay."""
+    term = model(seed=seed, **config)
+    term.fit(encoded(torch.arange(float(count))[:, None].expand(count, 3) / 10))
+    assert term.demos is not None
+    return [round(10 * x) for x in term.demos[:, 0].tolist()]
+
+
+def test_every_third_demonstration_is_kept_from_an_offset_that_the_seed_decides() -> None:
+    chosen = [kept(10, seed, subsample=3) for seed in range(8)]
+    assert chosen == [kept(10, seed, subsample=3) for seed in range(8)]
+    assert {tuple(x) for x in chosen} == {(0, 3, 6, 9), (1, 4, 7), (2, 5, 8)}
+
+
+def test_few_demonstrations_are_subsampled_too_but_never_to_none() -> None:
+    # A batch is 128 by default; fewer than that are a set like any other.
+    assert len(kept(40, subsample=20)) == 2
+    assert {len(kept(2, seed, subsample=50)) for seed in range(8)} <= {1, 2}
+
+
+def test_keeping_all_demonstrations_draws_no_number() -> None:
+    term = model()
+    before = term.generator.get_state()
+    term.fit(encoded(torch.zeros(10, 3)))
+    assert torch.equal(term.generator.get_state(), before)
+    assert kept(10) == list(range(10))
 
 
 def test_an_unheard_of_state_is_judged_like_one_at_the_limit() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,8 @@ def moves(size: int, *, discrete: bool, seed: int = 0, dtype: torch.dtype = torc
     step = (2.0 * choice - 1.0).to(dtype)
     action = one_hot(choice, 2).to(dtype) if discrete else torch.stack([step, torch.zeros_like(step)], -1)
     successor = features + step[:, None] * torch.tensor([1.0, 0.0, 0.0], dtype=dtype)
-    return Encoded(features, action, successor, torch.zeros(size, dtype=torch.bool), torch.zeros(size))
+    never = torch.zeros(size, dtype=torch.bool)
+    return Encoded(features, action, successor, never, torch.zeros(size), never)
 
 
 def layer(net: nn.Module, x: Any, *, tanh: bool) -> Any:
@@ -78,15 +80,13 @@ def test_curiosity_is_small_where_the_demonstrator_went_and_grows_with_a_lie_abo
     assert metrics["icm/fit_transitions"] == 64
     told = float(term.reward(moves(64, discrete=discrete, seed=1)).mean())
     lie = demos.action.flip(-1) if discrete else -demos.action
-    lied = float(
-        term.reward(Encoded(demos.features, lie, demos.next_features, demos.terminated, demos.env_reward)).mean()
-    )
+    lied = float(term.reward(replace(demos, action=lie)).mean())
     assert lied > 2 * told
     assert not any(p.requires_grad for p in term.net.parameters())
 
 
 def test_it_pays_nothing_for_dying() -> None:
     batch = moves(4, discrete=True)
-    dead = Encoded(batch.features, batch.action, batch.next_features, torch.ones(4, dtype=torch.bool), batch.env_reward)
+    dead = replace(batch, terminated=torch.ones(4, dtype=torch.bool))
     assert model().reward(dead).tolist() == [0.0] * 4
     assert float(model().reward(batch).min()) > 0.0

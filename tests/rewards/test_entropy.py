@@ -21,7 +21,8 @@ FOUR = torch.tensor([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0], [0.0, -10.0]])
 
 def encoded(features: torch.Tensor) -> Encoded:
     batch = features.shape[:-1]
-    return Encoded(features, torch.zeros(*batch, 1), features, torch.zeros(batch, dtype=torch.bool), torch.zeros(batch))
+    never = torch.zeros(batch, dtype=torch.bool)
+    return Encoded(features, torch.zeros(*batch, 1), features, never, torch.zeros(batch), never)
 
 
 def term(seed: int = 0, **config: int) -> StateEntropy:

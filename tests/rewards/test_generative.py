@@ -16,7 +16,7 @@ from torch.nn.functional import one_hot
 from toys import generator
 
 from ilde.config import find_preset
-from ilde.rewards.base import Encoded
+from ilde.rewards.base import Encoded, subsampled
 from ilde.rewards.generative import GenerativeConfig, GenerativeReward, TransitionVAE, latent_kl
 
 
@@ -30,7 +30,8 @@ def model(
 
 def batch_of(features: torch.Tensor, action: torch.Tensor, next_features: torch.Tensor) -> Encoded:
     size = features.shape[0]
-    return Encoded(features, action, next_features, torch.zeros(size, dtype=torch.bool), torch.zeros(size))
+    never = torch.zeros(size, dtype=torch.bool)
+    return Encoded(features, action, next_features, never, torch.zeros(size), never)
 
 
 @pytest.mark.parametrize(
@@ -165,13 +166,15 @@ def test_a_fit_that_diverges_is_stopped_and_named() -> None:
         term.fit(demos)
 
 
-@pytest.mark.parametrize(("total", "every", "used"), [(64, 2, {32}), (10, 4, {10}), (33, 4, {33}), (129, 4, {32, 33})])
+@pytest.mark.parametrize(
+    ("total", "every", "used"), [(64, 2, {32}), (10, 4, {10}), (3, 40, {3}), (33, 4, {33}), (129, 4, {32, 33})]
+)
 def test_subsampling_never_leaves_less_than_a_batch(total: int, every: int, used: set[int]) -> None:
     counts = set()
     for seed in range(8):
-        term = model(seed=seed, subsample=every, batch_size=32)
         features = torch.arange(float(total))[:, None].expand(total, 3)
-        chosen = term._subsampled(batch_of(features, torch.zeros(total, 2), features))
+        demos = batch_of(features, torch.zeros(total, 2), features)
+        chosen = subsampled(demos, every, generator(seed), least=32)
         gaps = chosen.features[:, 0].diff()
         assert (gaps == (every if len(chosen) < total else 1)).all()
         counts.add(len(chosen))

@@ -14,6 +14,10 @@ from torch.nn.functional import one_hot
 from ilde.data import Metrics, Transitions
 from ilde.nets.features import FeatureSpace
 
+INPUT_LIMIT = 5.0
+"""Spreads at which features are cut by a term that an unheard-of state would blow up: the discriminator's bottleneck
+takes an exponential, the elliptical bonus inverts a matrix."""
+
 
 @dataclass(frozen=True)
 class Encoded:
@@ -24,6 +28,8 @@ class Encoded:
     next_features: Tensor
     terminated: Tensor
     env_reward: Tensor
+    ended: Tensor
+    """Where an episode ended for either reason, as far as it is known: transitions alone know terminations only."""
 
     def map(self, transform: Callable[[Tensor], Tensor]) -> Encoded:
         """The same record with every tensor transformed."""
@@ -63,8 +69,14 @@ class ActionCode:
         return action.float()
 
 
-def encode(transitions: Transitions, space: FeatureSpace | None, code: ActionCode) -> Encoded:
-    """Bring transitions into the feature space; without a space there are no features to compute."""
+def encode(
+    transitions: Transitions, space: FeatureSpace | None, code: ActionCode, ended: Tensor | None = None
+) -> Encoded:
+    """Bring transitions into the feature space; without a space there are no features to compute.
+
+    Args:
+        ended: where episodes ended for either reason; if not given, where they terminated.
+    """
     blind = transitions.env_reward.new_empty((*transitions.batch_shape, 0))
     features = blind if space is None else space(transitions.obs)
     return Encoded(
@@ -73,6 +85,7 @@ def encode(transitions: Transitions, space: FeatureSpace | None, code: ActionCod
         next_features=blind if space is None else _successors(transitions, features, space),
         terminated=transitions.terminated,
         env_reward=transitions.env_reward,
+        ended=transitions.terminated if ended is None else ended,
     )
 
 
@@ -90,12 +103,23 @@ def _successors(transitions: Transitions, features: Tensor, space: FeatureSpace)
     return successors
 
 
+def subsampled(demos: Encoded, every: int, generator: torch.Generator, *, least: int) -> Encoded:
+    """Every `every`-th demonstrated transition from a random offset; all where fewer than `least` would be left."""
+    offset = int(torch.randint(every, (1,), generator=generator))
+    kept = demos.map(lambda x: x[offset::every])
+    return kept if len(kept) >= least else demos
+
+
 class RewardModel(Protocol):
     """One term of a reward expression.
 
     `fit` runs once, before interaction. `update` sees every rollout, time-ordered (T, N); whatever learns, learns
     there and only there. `reward` is pure, carries no gradient, and gives one finite value per transition.
     """
+
+    @property
+    def episodic(self) -> bool:
+        """Whether a reward depends on the episode before it, so that steps replayed out of order have none."""
 
     def fit(self, demos: Encoded) -> Metrics:
         """Learn from the demonstrations before interaction."""
@@ -115,6 +139,8 @@ class RewardModel(Protocol):
 
 class Unlearned:
     """The empty half of the contract, for terms that neither learn nor remember."""
+
+    episodic = False
 
     def fit(self, demos: Encoded) -> Metrics:
         """Nothing to learn."""

@@ -15,6 +15,7 @@ from ilde.rewards.base import ActionCode, RewardModel
 from ilde.rewards.compose import RewardMix, ScaleConfig, ScaledTerm
 from ilde.rewards.discriminator import AdversarialReward, Discriminator, DiscriminatorConfig
 from ilde.rewards.dynamics import DynamicsConfig, DynamicsModel, DynamicsReward
+from ilde.rewards.elliptical import EllipticalBonus, EllipticalConfig, InverseModel, Projection
 from ilde.rewards.entropy import EntropyConfig, StateEntropy
 from ilde.rewards.expression import TermName, WeightedTerm, needs_features, parse_expression
 from ilde.rewards.generative import GenerativeConfig, GenerativeReward, TransitionVAE
@@ -32,6 +33,7 @@ class RewardConfig:
     generative: GenerativeConfig = field(default_factory=GenerativeConfig)
     dynamics: DynamicsConfig = field(default_factory=DynamicsConfig)
     entropy: EntropyConfig = field(default_factory=EntropyConfig)
+    elliptical: EllipticalConfig = field(default_factory=EllipticalConfig)
     scale: ScaleConfig = field(default_factory=ScaleConfig)
     hidden: int = 100
     """Units of each hidden layer of the reward networks: 1024 for images, 100 for vectors in the paper."""
@@ -71,6 +73,8 @@ class Blueprint:
                 return self._dynamics()
             case "entropy":
                 return StateEntropy(self.config.entropy, torch_generator(self.seed, "entropy"))
+            case "e3b":
+                return self._elliptical()
             case _:
                 assert_never(name)
 
@@ -90,6 +94,18 @@ class Blueprint:
         generator = torch_generator(self.seed, "dynamics")
         net = DynamicsModel(self.space.size, self.code.size, self.config.hidden, self.activation, generator)
         return DynamicsReward(net.to(self.device), self.config.dynamics, generator, discrete=self.code.discrete)
+
+    def _elliptical(self) -> RewardModel:
+        config, generator = self.config.elliptical, torch_generator(self.seed, "elliptical")
+        net: InverseModel | Projection
+        if config.features == "shared":
+            net = Projection(self.space.size, width=config.width, generator=generator)
+        else:
+            net = InverseModel(
+                self.space.size, self.code.size, width=config.width, hidden=self.config.hidden,
+                activation=self.activation, generator=generator,
+            )  # fmt: skip
+        return EllipticalBonus(net.to(self.device), config, generator, discrete=self.code.discrete)
 
 
 def build_reward(

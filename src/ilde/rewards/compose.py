@@ -67,7 +67,7 @@ class RewardMix:
 
     def update(self, rollout: Rollout) -> Metrics:
         """Let the terms learn from a rollout, then move the scales."""
-        encoded = encode(rollout.transitions, self.space, self.code)
+        encoded = encode(rollout.transitions, self.space, self.code, rollout.ended)
         metrics: Metrics = {}
         total = torch.zeros_like(rollout.value)
         for name, term in self.terms.items():

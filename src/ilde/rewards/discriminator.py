@@ -18,10 +18,7 @@ from torch.nn.functional import softplus
 from ilde.data import Metrics
 from ilde.nets.layers import linear, mlp, xavier
 from ilde.randomness import minibatches
-from ilde.rewards.base import Encoded
-
-INPUT_LIMIT = 5.0
-"""Spreads at which a feature is cut: the bottleneck takes an exponential, which an unheard-of state would blow up."""
+from ilde.rewards.base import INPUT_LIMIT, Encoded, subsampled
 
 EXPONENT_LIMIT = 16.0
 """Where the exponential of the bottleneck turns straight: it would overflow at 88."""
@@ -36,6 +33,8 @@ class DiscriminatorConfig:
     """Demonstration states per step; as many policy states stand beside them."""
     passes: int = 1
     """Passes over the demonstrations per iteration."""
+    subsample: int = 1
+    """Every how many-th demonstrated transition is kept, from a random offset; all where none would be left."""
     input: Literal["state", "state-action"] = "state"
     """The paper's layer widths leave no room for actions: state only."""
     reward_form: Literal["softplus", "logit", "neg-log-d"] = "softplus"
@@ -97,6 +96,8 @@ def imitation_reward(logit: Tensor, form: str) -> Tensor:
 class AdversarialReward:
     """The terms `gail` and `vail`."""
 
+    episodic = False
+
     def __init__(self, net: Discriminator, config: DiscriminatorConfig, generator: torch.Generator) -> None:
         self.net, self.config, self.generator = net, config, generator
         self.optimiser = torch.optim.Adam(net.parameters(), lr=config.learning_rate, fused=True)
@@ -107,7 +108,9 @@ class AdversarialReward:
         return features if self.config.input == "state" else torch.cat([features, batch.action], -1)
 
     def fit(self, demos: Encoded) -> Metrics:
-        """Keep the demonstrations to compare with."""
+        """Keep the demonstrations to compare with, or every few of them."""
+        if self.config.subsample > 1:
+            demos = subsampled(demos, self.config.subsample, self.generator, least=1)
         self.demos = self._inputs(demos)
         return {}
 

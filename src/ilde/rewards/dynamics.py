@@ -54,6 +54,11 @@ class DynamicsModel(nn.Module):
         return successor
 
 
+def recognition_error(recognised: Tensor, action: Tensor, *, discrete: bool) -> Tensor:
+    """Cross-entropy of the logits of discrete actions, mean squared error of continuous ones."""
+    return cross_entropy(recognised, action.argmax(-1)) if discrete else mse_loss(recognised, action)
+
+
 class DynamicsReward(Surprise):
     """The term `icm`."""
 
@@ -71,10 +76,7 @@ class DynamicsReward(Surprise):
         """Recognising the action, and half the squared error of the predicted embedding."""
         embedded, next_embedded = self.net.embed(batch.features), self.net.embed(batch.next_features)
         recognised = self.net.recognise(embedded, next_embedded)
-        if self.discrete:
-            inverse = cross_entropy(recognised, batch.action.argmax(-1))
-        else:
-            inverse = mse_loss(recognised, batch.action)
+        inverse = recognition_error(recognised, batch.action, discrete=self.discrete)
         # The forward model must not shape the space it is judged in: a constant embedding would please it most.
         predicted = self.net.predict(embedded.detach(), batch.action)
         forward = 0.5 * (predicted - next_embedded.detach()).square().sum(-1).mean()

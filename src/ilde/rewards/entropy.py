@@ -52,6 +52,8 @@ def kth_neighbor_distance(query: Tensor, references: Tensor, k: int) -> Tensor:
 class StateEntropy:
     """The term `entropy`; its references are the latest rollout's states."""
 
+    episodic = False
+
     def __init__(self, config: EntropyConfig, generator: torch.Generator) -> None:
         self.config, self.generator = config, generator
         self.references: Tensor | None = None

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 
 from ilde.data import UserError
 
-TermName: TypeAlias = Literal["env", "constant", "gail", "vail", "giril", "icm", "entropy"]
+TermName: TypeAlias = Literal["env", "constant", "gail", "vail", "giril", "icm", "entropy", "e3b"]
 TERMS: tuple[TermName, ...] = get_args(TermName)
 
 _TERM = re.compile(r"(?:(?P<weight>[0-9.]+(?:e[-+]?[0-9]+)?)\s*\*\s*)?(?P<name>[a-z][a-z0-9-]*)")

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ilde.data import Metrics
 from ilde.randomness import minibatches
-from ilde.rewards.base import Encoded
+from ilde.rewards.base import Encoded, subsampled
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Surprise(ABC):
     """A reward term that is the error of a frozen model; the policy's data never reach it."""
 
     name: str
+    episodic = False
 
     def __init__(self, net: nn.Module, config: FitConfig, generator: torch.Generator) -> None:
         self.net, self.config, self.generator = net, config, generator
@@ -47,7 +48,7 @@ class Surprise(ABC):
 
     def fit(self, demos: Encoded) -> Metrics:
         """Fit the model to the demonstrations, then freeze it."""
-        data = self._subsampled(demos)
+        data = subsampled(demos, self.config.subsample, self.generator, least=self.config.batch_size)
         optimiser = torch.optim.Adam(self.net.parameters(), lr=self.config.learning_rate, fused=True)
         for _ in range(self.config.epochs):
             for index in minibatches(len(data), self.config.batch_size, self.generator, data.features.device):
@@ -59,11 +60,6 @@ class Surprise(ABC):
         if not math.isfinite(error):
             raise FloatingPointError(f"{self.name}: the fit diverged; lower its learning_rate")
         return {f"{self.name}/demo_error": error, f"{self.name}/fit_transitions": float(len(data))}
-
-    def _subsampled(self, demos: Encoded) -> Encoded:
-        offset = int(torch.randint(self.config.subsample, (1,), generator=self.generator))
-        index = torch.arange(offset, len(demos), self.config.subsample, device=demos.features.device)
-        return demos if len(index) < self.config.batch_size else demos[index]
 
     @torch.no_grad()
     def reward(self, batch: Encoded) -> Tensor:
