@@ -141,8 +141,9 @@ QUICK = RunConfig(
         num_epochs=10,
         num_minibatches=16,
         clip_range=0.2,
-        entropy_weight=0.0,
+        entropy_weight=0.01,
         clip_value=False,
+        initial_action_gain=0.01,
     ),
     rewards=RewardConfig(
         generative=GenerativeConfig(epochs=400, subsample=1, action_weight=0.01, true_action_share=0.5),
