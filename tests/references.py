@@ -195,3 +195,87 @@ def gradient_penalty(net: Any, points: Any) -> float:
         slope = (slope @ array(second.weight)) * (1 - below**2)
         total += (math.sqrt(float(((slope @ array(first.weight)) ** 2).sum())) - 1) ** 2
     return total / len(points)
+
+
+def squashed(mean: Any, log_std: Any, noise: Any) -> tuple[Floats, float]:
+    """a = tanh(u), u = mean + std noise; log density of a = log N(u; mean, std) - sum log(1 - a^2)."""
+    action, log_prob = [], 0.0
+    for m, s, n in zip(mean, log_std, noise, strict=True):
+        raw = m + math.exp(s) * n
+        action.append(math.tanh(raw))
+        log_prob += gaussian([m], [s], [raw])[0] - math.log(1 - math.tanh(raw) ** 2)
+    return np.array(action), log_prob
+
+
+def soft_target(reward: Any, terminated: Any, q: Any, log_prob: Any, *, temperature: float, discount: float) -> Floats:
+    """r + discount (min_i Q_i(s', a') - temperature log pi(a' | s')), without it where an episode terminated."""
+    futures = [min(row[i] for row in q) - temperature * log_prob[i] for i in range(len(reward))]
+    return np.array([r + (0.0 if end else discount * f) for r, end, f in zip(reward, terminated, futures, strict=True)])
+
+
+def sac_losses(
+    q: Any, target: Any, actor_q: Any, log_prob: Any, *, temperature: float, target_entropy: float
+) -> tuple[float, float, float]:
+    """Critics: sum_i E (Q_i - y)^2 / 2. Actor: E[temperature log pi - min_i Q_i]. Temperature: -log t E[log pi + H]."""
+    size = len(target)
+    critics = sum((row[i] - target[i]) ** 2 / 2 for row in q for i in range(size)) / size
+    actor = sum(temperature * log_prob[i] - min(row[i] for row in actor_q) for i in range(size)) / size
+    balance = -math.log(temperature) * sum(p + target_entropy for p in log_prob) / size
+    return critics, actor, balance
+
+
+def hype_loss(net: Any, expert: Any, policy: Any, mix: Any, *, weight: float, norm: float) -> float:
+    """E f(policy) - E f(expert) + weight E (|grad f(x)| - norm)^2 at x = mix expert + (1 - mix) policy.
+
+    f is a network of Tanh layers; its gradient is worked out by hand, layer by layer.
+    """
+    layers = [layer for layer in net.trunk if isinstance(layer, torch.nn.Linear)]
+
+    def judged(x: Floats) -> float:
+        return float(linear(net.mean_head, dense(layers, x))[0])
+
+    def slope(x: Floats) -> Floats:
+        back, units = np.eye(len(x)), x
+        for layer in layers:
+            units = np.tanh(linear(layer, units))
+            back = (1 - units**2)[:, None] * (array(layer.weight) @ back)
+        return (array(net.mean_head.weight) @ back)[0]
+
+    size = len(expert)
+    total = sum(judged(policy[i]) - judged(expert[i]) for i in range(size))
+    for i in range(size):
+        between = mix[i] * expert[i] + (1 - mix[i]) * policy[i]
+        total += weight * (math.sqrt(float((slope(between) ** 2).sum())) - norm) ** 2
+    return total / size
+
+
+def soft_maximum(values: Any, temperature: float) -> float:
+    """V = temperature log sum_a exp(Q(a) / temperature)."""
+    peak = max(values)
+    return peak + temperature * math.log(sum(math.exp((v - peak) / temperature) for v in values))
+
+
+def iq_loss(
+    q: Any, value: Any, next_value: Any, terminated: Any, num_demos: int,
+    *, discount: float, value_term: str, chi_weight: float, chi_on: str,
+) -> float:  # fmt: skip
+    """-E_demo r + (value term) + chi_weight E r^2 with r = Q(s, a) - discount V(s'), averaged over critics."""
+    size = len(value)
+    future = [0.0 if terminated[i] else discount * next_value[i] for i in range(size)]
+    demos, everything = range(num_demos), range(size)
+
+    def mean(numbers: Any) -> float:
+        numbers = list(numbers)
+        return sum(numbers) / len(numbers)
+
+    terms = {
+        "value": mean(value[i] - future[i] for i in everything),
+        "value-demos": mean(value[i] - future[i] for i in demos),
+        "initial": (1 - discount) * mean(value[i] for i in demos),
+    }
+    losses = []
+    for row in q:
+        reward = [row[i] - future[i] for i in everything]
+        squares = mean(reward[i] ** 2 for i in (everything if chi_on == "all" else demos))
+        losses.append(-mean(reward[i] for i in demos) + terms[value_term] + chi_weight * squares)
+    return mean(losses)

@@ -16,7 +16,7 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("data", "randomness"),
-    ("envs", "nets", "methods", "fields", "theory"),
+    ("envs", "nets", "methods", "fields", "limits", "theory"),
     ("demos", "runs"),
     ("rewards", "learners"),
     ("config", "collector", "evaluation"),

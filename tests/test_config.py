@@ -99,7 +99,7 @@ def test_the_papers_numbers() -> None:
         ("ppo.learning_rate", "nan", "learning_rate: 'nan' is not a number"),
         ("ppo.anneal", "maybe", "anneal: 'maybe' is not true or false"),
         ("device", "tpu", "device: 'tpu' is not one of auto, cpu, cuda"),
-        ("rewards.scale.terms", "some", "terms: 'some' is not one of all, exploration, none"),
+        ("rewards.scale.terms", "some", "terms: 'some' is not one of all, exploration, novelty, none"),
     ],
 )
 def test_each_mistake_is_named(path: str, text: str, says: str) -> None:
@@ -159,6 +159,12 @@ def test_numbers_that_make_no_sense_are_refused(path: str, text: str, says: str)
         ("rewards.discriminator.batch_size", "0"),
         ("rewards.entropy.num_neighbors", "0"),
         ("rewards.scale.discount", "2"),
+        ("rewards.discriminator.rollouts", "0"),
+        ("sac.batch_size", "0"),
+        ("sac.demo_share", "1.5"),
+        ("sac.temperature", "0"),
+        ("iq.temperature", "0"),
+        ("iq.target_rate", "2"),
         ("evaluation.final_episodes", "0"),
     ],
 )

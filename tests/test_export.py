@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import onnx
 import onnxruntime
@@ -18,6 +19,7 @@ from toys import generator, spaces
 from ilde.data import UserError
 from ilde.export import export_onnx, export_policy, random_observations
 from ilde.nets.policy import ActorCritic, UniformPolicy
+from ilde.nets.soft import SoftActor, SoftQ
 
 
 def outputs(path: Path, obs: Any) -> list[Any]:
@@ -50,6 +52,27 @@ def test_discrete_policies_give_actions_and_logits_for_any_batch(kind: Any, tmp_
     distribution, _ = policy(obs)
     np.testing.assert_array_equal(action, distribution.mode().numpy())
     np.testing.assert_allclose(logits, distribution.log_probs.detach().numpy(), atol=1e-5)
+
+
+def test_a_soft_actor_gives_its_mode_within_the_box(tmp_path: Path) -> None:
+    obs_space, _ = spaces("continuous")
+    box = gym.spaces.Box(np.array([-1.0, 0.0], np.float32), np.array([3.0, 0.5], np.float32))
+    policy = SoftActor(obs_space, box, 16, generator())
+    export_policy(policy, obs_space, box, tmp_path / "policy.onnx", clip_actions=True, facts={})
+    obs = random_observations(policy, obs_space)[:5]
+    (action,) = outputs(tmp_path / "policy.onnx", obs.numpy())
+    np.testing.assert_allclose(action, policy.act(obs, generator(), greedy=True).action, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["vector", "image"])
+def test_a_soft_q_network_gives_actions_and_logits(kind: Any, tmp_path: Path) -> None:
+    obs_space, action_space = spaces(kind)
+    policy = SoftQ(obs_space, action_space, 16, 0.5, generator())  # type: ignore[arg-type]
+    export_policy(policy, obs_space, action_space, tmp_path / "policy.onnx", clip_actions=True, facts={})
+    obs = random_observations(policy, obs_space)[:5]
+    action, logits = outputs(tmp_path / "policy.onnx", obs.numpy())
+    np.testing.assert_array_equal(action, policy.act(obs, generator(), greedy=True).action)
+    np.testing.assert_allclose(logits, policy.distribution(obs).log_probs.detach().numpy(), atol=1e-4)
 
 
 @pytest.mark.parametrize("clips", [True, False])

@@ -13,8 +13,8 @@ import pytest
 TOOL = Path(__file__).parents[1] / "tools" / "kill_test.py"
 
 
-def killed(env: str, *, kills: int, updates: int) -> dict[str, Any]:
-    command = [sys.executable, "-W", "ignore", str(TOOL), "--json", "--env", env]
+def killed(env: str, *, kills: int, updates: int, method: str = "ilde") -> dict[str, Any]:
+    command = [sys.executable, "-W", "ignore", str(TOOL), "--json", "--env", env, "--method", method]
     command += ["--kills", str(kills), "--updates", str(updates)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert result.returncode == 0, result.stderr
@@ -31,6 +31,10 @@ def assert_unharmed(tally: dict[str, Any], *, kills: int) -> None:
 
 def test_killed_runs_end_as_if_nothing_had_happened() -> None:
     assert_unharmed(killed("CartPole-v1", kills=3, updates=10), kills=3)
+
+
+def test_a_killed_run_loses_nothing_of_its_replay_buffer() -> None:
+    assert_unharmed(killed("Pendulum-v1", method="hype-ilde", kills=3, updates=10), kills=3)
 
 
 @pytest.mark.slow

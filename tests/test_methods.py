@@ -27,6 +27,14 @@ def test_the_rows_of_the_paper() -> None:
     assert terms("expert") == {"env": 1.0}
 
 
+def test_the_rows_that_replay() -> None:
+    assert {row.name: row.learner for row in METHODS if row.replays} == {
+        "iq-learn": "iq-learn", "hype": "sac", "hype-ilde": "sac", "sac": "sac"
+    }  # fmt: skip
+    assert terms("hype") == {"gail": 1.0}
+    assert terms("hype-ilde") == {"gail": 1.0, "giril": 10.0, "entropy": 1.0}
+
+
 def test_the_controls_stand_beside_them() -> None:
     assert {row.name for row in METHODS if row.control} == {"entropy", "random", "constant", "shuffled", "wrong-demos"}
     assert terms("shuffled") == terms("wrong-demos") == terms("ilde")
@@ -35,9 +43,10 @@ def test_the_controls_stand_beside_them() -> None:
 
 @pytest.mark.parametrize("row", METHODS, ids=lambda row: row.name)
 def test_a_row_uses_demonstrations_just_where_a_term_needs_them(row: Method) -> None:
-    assert (row.demos != "unused") == (row.offline or needs_demos(parse_expression(row.reward)))
+    imitates = row.learner in ("bc", "iq-learn")
+    assert (row.demos != "unused") == (imitates or needs_demos(parse_expression(row.reward)))
     assert find_method(row.name) is row
-    assert "env" in row.reward.split() if row.name == "expert" else "env" not in row.reward.split()
+    assert ("env" in row.reward.split()) == (row.name in ("expert", "sac"))
 
 
 def test_names_are_unique_and_the_default_is_one_of_them() -> None:

@@ -13,7 +13,9 @@ import torch
 from ilde.config import RunConfig
 from ilde.data import Rollout, Transitions
 from ilde.demos import Demonstrations, Episode, Header
+from ilde.learners.iq_learn import IQLearnConfig
 from ilde.learners.ppo import PPOConfig
+from ilde.learners.sac import SACConfig
 from ilde.prepare import build, fit
 from ilde.rewards.build import RewardConfig, build_reward
 from ilde.rewards.compose import RewardMix
@@ -209,6 +211,12 @@ def corridor_demos(*, continuous: bool = False) -> Demonstrations:
     return recorded(Corridor(continuous=continuous), [on] * 10 + [stay] * 20)
 
 
+HYPE = DiscriminatorConfig(
+    learning_rate=3e-3, batch_size=32, input="state-action", reward_form="logit", loss="linear", gradient_penalty=10.0,
+    penalty_norm=0.4, rollouts=2, slowing=False,
+)  # fmt: skip
+"""A discriminator as HyPE has it, for a demonstration of 30 steps."""
+
 TINY = RunConfig(
     method="expert",
     steps=10_000,
@@ -218,6 +226,14 @@ TINY = RunConfig(
     ppo=PPOConfig(
         learning_rate=1e-2, anneal=False, num_epochs=4, num_minibatches=4, clip_range=0.2, clip_value=False, hidden=16
     ),
+    sac=SACConfig(
+        learning_rate=3e-3, batch_size=32, target_rate=0.05, updates_per_step=0.125, warm_up=256, replay_size=4096,
+        hidden=32, initial_temperature=0.1, demo_share_steps=400,
+    ),
+    iq=IQLearnConfig(
+        learning_rate=3e-3, actor_learning_rate=3e-3, batch_size=32, offline_steps=300, target_rate=0.05,
+        updates_per_step=0.125, warm_up=256, replay_size=4096, hidden=32,
+    ),
     rewards=replace(
         SMALL,
         generative=GenerativeConfig(learning_rate=3e-3, epochs=300, subsample=1, action_weight=0.01),
@@ -226,7 +242,7 @@ TINY = RunConfig(
         hidden=32,
         background_steps=1024,
     ),
-)
+)  # fmt: skip
 """A run whose iterations take hundredths of a second."""
 
 

@@ -2,10 +2,11 @@
 
     python tools/kill_test.py --kills 40 --env HalfCheetah-v5 ALE/Breakout-v5
 
-A tiny ILDE run with all reward terms is trained once undisturbed, in a process of its own: the reference. Then it is
-trained again and again, killed at random moments and resumed, until enough kills were delivered. Half of the kills wait
-until a checkpoint is being written. Every run must go on after every kill, and end with the reference's last
-checkpoint (weights, optimisers, statistics, generators, environments), metrics and evaluations, byte for byte.
+A tiny run, of ILDE with all its terms unless `--method` names another, is trained once undisturbed, in a process of
+its own: the reference. Then it is trained again and again, killed at random moments and resumed, until enough kills
+were delivered. Half of the kills wait until a checkpoint is being written. Every run must go on after every kill, and
+end with the reference's last checkpoint (weights, optimisers, statistics, generators, environments), metrics and
+evaluations, byte for byte.
 The runs are forked from this process, because importing the libraries takes longer than the whole run.
 """
 
@@ -228,14 +229,14 @@ def reference_run(config: RunConfig, folder: Path) -> None:
         raise SystemExit(f"{config.env}: the undisturbed run failed; nothing to compare with")
 
 
-def trial(env: str, kills: int, updates: int, seed: int, work: Path, say: Callable[[str], None]) -> Tally:
+def trial(method: str, env: str, kills: int, updates: int, seed: int, work: Path, say: Callable[[str], None]) -> Tally:
     """Kill and resume runs on one environment until enough kills were delivered."""
     began = time.monotonic()
     work.mkdir(parents=True)
     demos, reference = work / "demos.npz", work / "reference"
     if Child(lambda _: record_random_policy(env, demos, seed)).join() != 0:
         raise SystemExit(f"{env}: no demonstration could be recorded")
-    config = tiny_config(env, demos, updates, seed)
+    config = tiny_config(method, env, demos, updates, seed)
     reference_run(config, reference)
     tally = Tally(env)
     killer = Killer(config, tally, random.Random(seed))
@@ -257,6 +258,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=40, help="kills to deliver in each environment (default 40)")
     parser.add_argument("--env", nargs="+", default=["HalfCheetah-v5"], metavar="ENV", help="environments to train in")
+    parser.add_argument("--method", default="ilde", help="what to train (default ilde)")
     parser.add_argument("--updates", type=int, default=18, help="length of each run (default 18)")
     parser.add_argument("--seed", type=int, default=0, help="of the run and of the moments (default 0)")
     parser.add_argument("--out", type=Path, help="keep the reference and the runs that differ in this new folder")
@@ -271,7 +273,9 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as scratch:
         folders = {env: (args.out or Path(scratch)) / env.replace("/", "-") for env in args.env}
-        tallies = [trial(env, args.kills, args.updates, args.seed, work, say) for env, work in folders.items()]
+        tallies = [
+            trial(args.method, env, args.kills, args.updates, args.seed, work, say) for env, work in folders.items()
+        ]
     if args.json:
         print(json.dumps([asdict(tally) | {"fine": tally.fine} for tally in tallies], indent=2))
     for difference in (difference for tally in tallies for difference in tally.differences):

@@ -1,4 +1,4 @@
-"""The run that `kill_test.py` kills: everything an ILDE run has, in seconds."""
+"""The run that `kill_test.py` kills: everything a run has, in seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from ilde.demos.recording import Provenance, random_policy
 from ilde.envs import make_envs, simulator_versions
 from ilde.evaluation import Evaluation
 from ilde.launch import Evaluator, Progress, Silent, resume, start
+from ilde.learners.iq_learn import IQLearnConfig
 from ilde.learners.ppo import PPOConfig
+from ilde.learners.sac import SACConfig
 from ilde.nets.layers import linear, orthogonal
 from ilde.randomness import numpy_generator
 from ilde.rewards.build import RewardConfig
@@ -32,6 +34,8 @@ TINY = RunConfig(
     device="cpu",
     threads=1,
     ppo=PPOConfig(num_epochs=2, num_minibatches=4, hidden=16),
+    sac=SACConfig(batch_size=16, updates_per_step=0.1, warm_up=300, replay_size=1000, hidden=16, demo_share_steps=100),
+    iq=IQLearnConfig(batch_size=8, updates_per_step=0.1, warm_up=100, replay_size=1000, hidden=16),
     rewards=RewardConfig(
         generative=GenerativeConfig(epochs=3, subsample=1),
         discriminator=DiscriminatorConfig(batch_size=64),
@@ -42,11 +46,11 @@ TINY = RunConfig(
 )
 
 
-def tiny_config(env: str, demos: Path, updates: int, seed: int) -> RunConfig:
+def tiny_config(method: str, env: str, demos: Path, updates: int, seed: int) -> RunConfig:
     """A run of some updates; where steps are cheap, 16 of them pass a time limit of 1000."""
     steps = 16 if env.startswith("ALE/") else 64
     total = updates * steps * TINY.num_envs
-    return replace(TINY, env=env, demos=str(demos), seed=seed, rollout_steps=steps, steps=total)
+    return replace(TINY, method=method, env=env, demos=str(demos), seed=seed, rollout_steps=steps, steps=total)
 
 
 def record_random_policy(env: str, path: Path, seed: int) -> None:

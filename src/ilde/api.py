@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 import torch
 
-from ilde.config import RunConfig, find_preset, from_dict, to_dict
+from ilde.config import RunConfig, find_preset, from_dict, to_dict, usual_preset
 from ilde.data import Metrics, UserError
 from ilde.demos import Demonstrations
 from ilde.demos import load as load_demos
@@ -45,7 +45,7 @@ class Imitator:
         demos: what to learn from; None for methods that do without.
         method: a row of `ilde.METHODS`; `ilde` if neither this nor `config` names one.
         seed: decides every random number.
-        preset: where the settings come from; `atari` for Atari ids and `quick` otherwise.
+        preset: where the settings come from; `atari` for Atari ids, otherwise `replay` or `quick` by the method.
         config: all settings, in place of a preset; `env`, `demos`, `method` and `seed` replace its own where given.
     """
 
@@ -61,7 +61,7 @@ class Imitator:
     ) -> None:
         if config is not None and preset is not None:
             raise UserError(f"preset {preset!r} and config: give one of them")
-        settings = config or find_preset(preset or _usual_preset(env))
+        settings = config or find_preset(preset or _usual_preset(env, method))
         settings = replace(
             settings,
             method=method or settings.method,
@@ -203,5 +203,6 @@ class Imitator:
         self._trainer.envs.close()
 
 
-def _usual_preset(env: EnvLike) -> str:
-    return "atari" if isinstance(env, str) and is_atari(canonical_env_id(env)) else "quick"
+def _usual_preset(env: EnvLike, method: str | None) -> str:
+    atari = isinstance(env, str) and is_atari(canonical_env_id(env))
+    return usual_preset(method or RunConfig.method, atari=atari)

@@ -1,4 +1,4 @@
-"""The configuration of a run: frozen, one sentence per field, three presets, a JSON round trip.
+"""The configuration of a run: frozen, one sentence per field, presets, a JSON round trip.
 
 A field is named by its dotted path on the command line (`--ppo.learning-rate 1e-4`).
 """
@@ -6,9 +6,7 @@ A field is named by its dotted path on the command line (`--ppo.learning-rate 1e
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from ilde.data import UserError
@@ -17,8 +15,13 @@ from ilde.fields import from_dict as from_dict
 from ilde.fields import override as override
 from ilde.fields import to_dict as to_dict
 from ilde.learners.cloning import CloningConfig
+from ilde.learners.iq_learn import IQLearnConfig
 from ilde.learners.ppo import PPOConfig
+from ilde.learners.sac import SACConfig
+from ilde.limits import check_limits
+from ilde.methods import find_method
 from ilde.rewards.build import RewardConfig
+from ilde.rewards.compose import ScaleConfig
 from ilde.rewards.discriminator import DiscriminatorConfig
 from ilde.rewards.dynamics import DynamicsConfig
 from ilde.rewards.entropy import EntropyConfig
@@ -77,6 +80,8 @@ class RunConfig:
     threads: int = 0
     """Threads of the tensor library on CPU; 0 chooses by the size of the networks."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
+    sac: SACConfig = field(default_factory=SACConfig)
+    iq: IQLearnConfig = field(default_factory=IQLearnConfig)
     cloning: CloningConfig = field(default_factory=CloningConfig)
     rewards: RewardConfig = field(default_factory=RewardConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
@@ -99,6 +104,16 @@ ATARI = RunConfig(
     rollout_steps=128,
     checkpoint_every=250,
     ppo=PPOConfig(),
+    # Without a step in the environment: what IQ-Learn's own Atari script comes to, whose loss sees demonstrations only.
+    iq=IQLearnConfig(
+        online=False,
+        learning_rate=1e-4,
+        batch_size=64,
+        temperature=1e-3,
+        value_term="value-demos",
+        target=False,
+        replay_size=100_000,
+    ),
     rewards=RewardConfig(
         env=EnvRewardConfig(form="sign"),
         generative=GenerativeConfig(epochs=1000, subsample=4, action_weight=100.0),
@@ -155,6 +170,33 @@ QUICK = RunConfig(
     evaluation=EvaluationConfig(every=0, episodes=10, final_episodes=20),
 )
 
+# Discriminator, batches and shares as in HyPE's code for Hopper; a round of the discriminator every 4,992 steps.
+REPLAY = RunConfig(
+    preset="replay",
+    steps=300_000,
+    num_envs=4,
+    rollout_steps=16,
+    checkpoint_every=500,
+    rewards=dataclasses.replace(
+        QUICK.rewards,
+        discriminator=DiscriminatorConfig(
+            learning_rate=8e-4,
+            batch_size=4096,
+            input="state-action",
+            reward_form="logit",
+            loss="linear",
+            gradient_penalty=10.0,
+            penalty_norm=0.4,
+            rollouts=78,
+            slowing=True,
+        ),
+        entropy=EntropyConfig(max_references=256, window=10_000),
+        scale=ScaleConfig(terms="novelty", total=False),
+        hidden=256,
+    ),
+    evaluation=QUICK.evaluation,
+)
+
 PRESETS: tuple[Preset, ...] = (
     Preset("quick", "small machines: 16 x 256 rollouts, minutes on two cores", QUICK),
     Preset("atari", "the paper's Atari settings: 32 x 128 rollouts, 50M steps", ATARI),
@@ -163,6 +205,7 @@ PRESETS: tuple[Preset, ...] = (
         "the same for short budgets: 10 capped games every million steps, 30 whole ones at the end",
         ATARI_SHORT,
     ),
+    Preset("replay", "learners with a replay buffer: 64 gradient steps for 4 x 16 steps, 300k steps", REPLAY),
     Preset("mujoco", "the paper's MuJoCo settings: 32 x 2048 rollouts, 10M steps", MUJOCO),
 )
 
@@ -175,82 +218,17 @@ def find_preset(name: str) -> RunConfig:
     raise UserError(f"unknown preset {name!r}; {did_you_mean(name, [p.name for p in PRESETS])}")
 
 
-_AT_LEAST_ONE = (
-    "steps",
-    "num_envs",
-    "rollout_steps",
-    "checkpoint_every",
-    "ppo.num_epochs",
-    "ppo.num_minibatches",
-    "ppo.hidden",
-    "cloning.batch_size",
-    "cloning.epochs",
-    "cloning.patience",
-    "rewards.hidden",
-    "rewards.background_steps",
-    "rewards.generative.batch_size",
-    "rewards.generative.subsample",
-    "rewards.dynamics.batch_size",
-    "rewards.dynamics.subsample",
-    "rewards.discriminator.batch_size",
-    "rewards.discriminator.passes",
-    "rewards.discriminator.subsample",
-    "rewards.entropy.num_neighbors",
-    "rewards.entropy.max_references",
-    "rewards.elliptical.width",
-    "rewards.elliptical.batch_size",
-    "rewards.scale.window",
-    "evaluation.episodes",
-    "evaluation.final_episodes",
-)
-_NOT_NEGATIVE = (
-    "seed",
-    "threads",
-    "evaluation.every",
-    "evaluation.max_steps",
-    "rewards.features.clip",
-    "rewards.generative.epochs",
-    "rewards.dynamics.epochs",
-    "rewards.elliptical.passes",
-)
-_POSITIVE = (
-    "ppo.learning_rate",
-    "ppo.clip_range",
-    "ppo.max_grad_norm",
-    "ppo.initial_action_gain",
-    "cloning.learning_rate",
-    "rewards.curiosity_factor",
-    "rewards.features.floor",
-    "rewards.generative.learning_rate",
-    "rewards.dynamics.learning_rate",
-    "rewards.discriminator.learning_rate",
-    "rewards.elliptical.learning_rate",
-    "rewards.elliptical.ridge",
-)
-_SHARES = (
-    "ppo.discount",
-    "ppo.gae_lambda",
-    "cloning.held_out",
-    "rewards.scale.discount",
-    "rewards.generative.true_action_share",
-    "rewards.dynamics.forward_share",
-)
+def usual_preset(method: str, *, atari: bool) -> str:
+    """The preset of a run that names none."""
+    if atari:
+        return "atari"
+    return "replay" if find_method(method).replays else "quick"
 
 
 def validated(config: RunConfig) -> RunConfig:
     """The configuration itself, if its numbers make sense."""
-    rules: tuple[tuple[tuple[str, ...], Callable[[float], bool], str], ...] = (
-        (_AT_LEAST_ONE, lambda value: value >= 1, "be at least 1"),
-        (_NOT_NEGATIVE, lambda value: value >= 0, "not be negative"),
-        (_POSITIVE, lambda value: value > 0, "be positive"),
-        (_SHARES, lambda value: 0 <= value <= 1, "lie in [0, 1]"),
-    )
-    for paths, holds, law in rules:
-        for path in paths:
-            value = attrgetter(path)(config)
-            if not holds(value):
-                raise UserError(f"{path}: must {law}, received {value}")
+    check_limits(config)
     batch = config.num_envs * config.rollout_steps
-    if config.ppo.num_minibatches > batch:
+    if config.ppo.num_minibatches > batch and find_method(config.method).learner == "ppo":
         raise UserError(f"ppo.num_minibatches: {config.ppo.num_minibatches} of a rollout of {batch} steps")
     return config

@@ -9,7 +9,7 @@ import importlib.metadata
 import os
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
@@ -21,6 +21,7 @@ from ilde.envs import make_envs
 from ilde.envs.base import Array
 from ilde.nets.distributions import Categorical
 from ilde.nets.policy import ActorCritic, Policy
+from ilde.nets.soft import SoftActor, SoftQ
 from ilde.policies import load_policy
 from ilde.randomness import torch_generator
 
@@ -30,15 +31,19 @@ CHECKED = 64
 """Random observations they are compared on."""
 
 
+Network: TypeAlias = ActorCritic | SoftActor | SoftQ
+
+
 class GreedyPolicy(nn.Module):
     """What is exported: the most likely action, and for discrete actions the log-probabilities as well."""
 
     low: Tensor
     high: Tensor
 
-    def __init__(self, policy: ActorCritic, action_space: gym.spaces.Discrete | gym.spaces.Box, *, clip: bool) -> None:
+    def __init__(self, policy: Network, action_space: gym.spaces.Discrete | gym.spaces.Box, *, clip: bool) -> None:
         super().__init__()
         self.policy = policy
+        self.discrete = isinstance(action_space, gym.spaces.Discrete)
         self.clips = clip and isinstance(action_space, gym.spaces.Box)
         if isinstance(action_space, gym.spaces.Box):
             self.register_buffer("low", torch.as_tensor(action_space.low))
@@ -46,7 +51,9 @@ class GreedyPolicy(nn.Module):
 
     def forward(self, obs: Tensor) -> tuple[Tensor, ...]:
         """Actions (B, ...), and logits (B, n) if they are discrete."""
-        distribution, _ = self.policy(obs)
+        if isinstance(self.policy, SoftActor):
+            return (self.policy.executed(self.policy(obs).mode()),)
+        distribution = self.policy.distribution(obs) if isinstance(self.policy, SoftQ) else self.policy(obs)[0]
         if isinstance(distribution, Categorical):
             return distribution.mode(), distribution.log_probs
         action = distribution.mode()
@@ -76,7 +83,7 @@ def export_policy(
 ) -> float:
     """Write a policy with some facts about it; returns the largest difference from PyTorch on random observations."""
     onnx = _require(out)
-    if not isinstance(policy, ActorCritic):
+    if not isinstance(policy, Network):
         raise UserError(f"{out}: a random policy has no network to export; choose a run of another method")
     program = GreedyPolicy(policy, action_space, clip=clip_actions).eval()
     obs = random_observations(policy, obs_space)
@@ -98,15 +105,17 @@ def export_policy(
     return difference
 
 
-def random_observations(policy: ActorCritic, obs_space: gym.spaces.Box) -> Tensor:
+def random_observations(policy: Network, obs_space: gym.spaces.Box) -> Tensor:
     """Observations (CHECKED, ...) as the policy might see them: any image, or vectors around what it has seen."""
     device = next(policy.parameters()).device
     generator = torch_generator(0, "export", device)
     shape = (CHECKED, *obs_space.shape)
-    if policy.normalise is None:
+    if len(obs_space.shape) == 3:
         return torch.randint(256, shape, dtype=torch.uint8, generator=generator, device=device)
-    moments = policy.normalise.moments
     noise = torch.empty(shape, device=device).normal_(generator=generator)
+    if not isinstance(policy, ActorCritic) or policy.normalise is None:
+        return 2.0 * noise
+    moments = policy.normalise.moments
     return moments.mean.float() + 2.0 * moments.std.float() * noise
 
 
@@ -120,7 +129,7 @@ def _require(out: Path) -> Any:
 
 
 def _write(program: GreedyPolicy, obs: Tensor, path: Path) -> None:
-    names = ["action", "logits"] if program.policy.log_std is None else ["action"]
+    names = ["action", "logits"] if program.discrete else ["action"]
     with warnings.catch_warnings():
         # The exporter that PyTorch prefers needs a further package; for networks this plain the older one is exact.
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from ilde.data import UserError
 
-LearnerName: TypeAlias = Literal["ppo", "bc", "none"]
+LearnerName: TypeAlias = Literal["ppo", "sac", "iq-learn", "bc", "none"]
 DemoUse: TypeAlias = Literal["given", "shuffled", "random-policy", "unused"]
 
 
@@ -26,9 +26,9 @@ class Method:
     """Controls stand beside every result, so that survival or plain novelty cannot pose as imitation."""
 
     @property
-    def offline(self) -> bool:
-        """Whether everything is learned before the first step in the environment."""
-        return self.learner == "bc"
+    def replays(self) -> bool:
+        """Whether its learner keeps transitions and learns from them again."""
+        return self.learner in ("sac", "iq-learn")
 
 
 METHODS: tuple[Method, ...] = (
@@ -41,9 +41,15 @@ METHODS: tuple[Method, ...] = (
     Method("giril", "giril", "curiosity of a generative model of the demonstrations, alone"),
     Method("cdil", "icm", "curiosity of forward and inverse models of the demonstrations, alone"),
     Method("bc", "constant", "behavioural cloning: the demonstrated actions as labels, no interaction", learner="bc"),
+    Method("iq-learn", "constant", "inverse soft-Q learning: no reward model, a value is fitted", learner="iq-learn"),
+    Method(
+        "hype", "gail", "hybrid inverse RL: a slow discriminator, SAC on a mixture with demonstrations", learner="sac"
+    ),
+    Method("hype-ilde", "gail + 10*giril + entropy", "HyPE with ILDE's curiosity and state entropy", learner="sac"),
     Method("entropy", "entropy", "state entropy alone: plain novelty", demos="unused", control=True),
     Method("e3b", "e3b", "the elliptical bonus alone: novelty within the episode", demos="unused"),
     Method("expert", "env", "PPO on the true reward: makes demonstrators", demos="unused"),
+    Method("sac", "env", "SAC on the true reward: makes demonstrators", learner="sac", demos="unused"),
     Method("random", "constant", "uniformly random actions", learner="none", demos="unused", control=True),
     Method("constant", "constant", "an alive bonus: survival alone", demos="unused", control=True),
     Method("shuffled", "vail + 10*giril + entropy", "ILDE on shuffled demonstrations", demos="shuffled", control=True),

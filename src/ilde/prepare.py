@@ -119,4 +119,19 @@ def build(
     envs = make_training_envs(config, device, env)
     torch.set_num_threads(choose_threads(config, images=len(envs.obs_space.shape) == 3, device=device))
     demos = load_demos(config, method, envs, demos)
-    return Trainer(config, envs, device), demos
+    trainer = Trainer(config, envs, device)
+    check_replay(trainer, demos)
+    return trainer, demos
+
+
+def check_replay(trainer: Trainer, demos: Demonstrations | None) -> None:
+    """Refuse rewards that cannot be computed for what a replaying learner draws."""
+    method, config = trainer.method, trainer.config
+    if method.replays and trainer.reward.episodic:
+        names = ", ".join(trainer.reward.episodic)
+        raise UserError(f"method {method.name} replays single steps, but {names} needs whole episodes; leave it out")
+    mixes = method.learner == "sac" and demos is not None and config.sac.demo_share + config.sac.final_demo_share > 0
+    if mixes and "env" in trainer.reward.terms:
+        raise UserError(
+            "reward env: demonstrations carry no true reward; set --sac.demo-share 0 --sac.final-demo-share 0"
+        )

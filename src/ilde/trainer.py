@@ -16,7 +16,9 @@ from ilde.data import Metrics, Transitions
 from ilde.envs.base import EnvBatch
 from ilde.learners.base import Learner, NoLearning
 from ilde.learners.cloning import Cloning
+from ilde.learners.iq_learn import IQLearn
 from ilde.learners.ppo import PPO
+from ilde.learners.sac import SAC
 from ilde.methods import find_method
 from ilde.nets.policy import ActorCritic, UniformPolicy
 from ilde.randomness import torch_generator
@@ -41,19 +43,24 @@ class Trainer:
         )
         self.learner = self._build_learner()
         self.collector = Collector(
-            envs, self.learner.policy, config.rollout_steps, torch_generator(config.seed, "acting", device), device
+            envs, self.learner.explorer, config.rollout_steps, torch_generator(config.seed, "acting", device), device
         )
         self.env_steps = 0
         self.updates = 0
         self.seconds: Metrics = {}
 
     def _build_learner(self) -> Learner:
-        generator = torch_generator(self.config.seed, "minibatches")
+        config, spaces = self.config, (self.envs.obs_space, self.envs.action_space)
+        generator, weights = (torch_generator(config.seed, role) for role in ("minibatches", "policy"))
         match self.method.learner:
             case "ppo":
-                return PPO(self._build_policy(), self.config.ppo, generator)
+                return PPO(self._build_policy(), config.ppo, generator)
+            case "sac":
+                return SAC(*spaces, config.sac, weights, generator, self.device)
+            case "iq-learn":
+                return IQLearn(*spaces, config.iq, weights, generator, self.device)
             case "bc":
-                return Cloning(self._build_policy(), self.config.cloning, generator)
+                return Cloning(self._build_policy(), config.cloning, generator)
             case "none":
                 return NoLearning(UniformPolicy(self.envs.action_space).to(self.device))
             case _:
@@ -100,7 +107,7 @@ class Trainer:
     @property
     def done(self) -> bool:
         """Whether the run has had its steps, or needs none."""
-        return self.method.offline or self.env_steps >= self.config.steps
+        return self.learner.offline or self.env_steps >= self.config.steps
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next iteration depends on."""

@@ -78,7 +78,7 @@ def test_an_imitator_trains_and_needs_no_demos_to_be_evaluated(ilde: Ilde, demos
     assert result.document["state"] == "finished"
     assert result.document["evaluations"][0]["demonstrator"] == demonstrator.mean
     assert 0 < result.document["evaluation_share"] < 1
-    assert "preset quick, chosen for CartPole-v1" in result.err
+    assert "preset quick, chosen for ilde on CartPole-v1" in result.err
     assert "vail" in result.err
     mine.unlink()
     evaluated = ilde("eval", run, "--episodes", 2, "--json").document

@@ -10,7 +10,7 @@ from commands import TINY, Ilde
 from ilde.data import UserError
 from ilde.demos import load
 from ilde.nets.policy import Decision
-from ilde.policies import TremblingPolicy, load_policy, uniform_policy
+from ilde.policies import TremblingPolicy, load_policy, save_policy_file, uniform_policy
 from ilde.runs import RunDirectory
 
 
@@ -61,3 +61,51 @@ def test_what_was_executed_is_what_is_stored(ilde: Ilde, tmp_path: Path) -> None
     actions = np.abs(load(out).episodes[0].action)
     assert actions.max() == 2.0
     assert 0 < np.mean(actions == 2.0) < 0.5
+
+
+REPLAY = (
+    "--evaluation.final-episodes=2", "--device=cpu", "--rewards.background-steps=64", "--rewards.generative.epochs=2",
+    "--sac.warm-up=64", "--sac.hidden=16", "--sac.batch-size=16", "--iq.warm-up=64", "--iq.hidden=16",
+    "--iq.batch-size=16", "--rewards.discriminator.rollouts=1", "--steps=192",
+)  # fmt: skip
+"""Three iterations of the preset `replay`, with small networks."""
+
+
+@pytest.fixture(scope="module")
+def sac(ilde: Ilde, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("runs") / "sac"
+    trained = ilde("train", "sac", "--env", "Pendulum-v1", "--out", run, *REPLAY)
+    assert trained.code == 0, trained.err
+    assert "preset replay, chosen for sac on Pendulum-v1" in trained.out
+    return run
+
+
+def test_a_soft_actor_can_be_saved_measured_and_recorded(ilde: Ilde, sac: Path, tmp_path: Path) -> None:
+    file, demos = tmp_path / "sac.policy.safetensors", tmp_path / "demos.npz"
+    save_policy_file(load_policy(sac), file)
+    measured = [ilde("eval", policy, "--episodes", 2, "--json").document for policy in (sac, file)]
+    assert measured[0] == measured[1]
+    recorded = ilde("demos", "record", "--policy", sac, "--out", demos, "--sampled", "--evaluate", 0)
+    assert recorded.code == 0, recorded.err
+    action = load(demos).transitions().action
+    assert action.abs().max() <= 2.0
+    assert action.std() > 0.1
+
+
+@pytest.mark.parametrize("method", ["hype", "hype-ilde", "iq-learn"])
+def test_each_replaying_imitator_trains_from_the_command_line(
+    ilde: Ilde, sac: Path, tmp_path: Path, method: str
+) -> None:
+    demos, run = tmp_path / "demos.npz", tmp_path / "run"
+    assert ilde("demos", "record", "--policy", sac, "--out", demos, "--evaluate", 0).code == 0
+    trained = ilde("train", method, "--env", "Pendulum-v1", "--demos", demos, "--out", run, *REPLAY, "--json")
+    assert trained.code == 0, trained.err
+    assert trained.document["state"] == "finished"
+    assert ilde("eval", run, "--episodes", 1, "--json").document["episodes"] == 1
+
+
+def test_discrete_actions_are_refused_in_one_line(ilde: Ilde, tmp_path: Path) -> None:
+    refused = ilde("train", "sac", "--env", "CartPole-v1", "--out", tmp_path / "run", *REPLAY)
+    assert refused.code == 2
+    assert "Discrete(2): this learner needs continuous actions" in refused.err.splitlines()[-1]
+    assert not (tmp_path / "run").exists()

@@ -21,6 +21,18 @@ def test_every_leaf_of_the_configuration_has_a_name() -> None:
     assert not {"ppo", "method", "preset"} & set(names)
 
 
+@pytest.mark.parametrize("method", ["sac", "hype", "hype-ilde", "iq-learn"])
+def test_a_method_that_replays_brings_its_own_preset(method: str) -> None:
+    config = compose(method, "Hopper-v5", None, [])
+    assert (config.preset, config.num_envs * config.rollout_steps) == ("replay", 64)
+    assert compose(method, "Hopper-v5", "quick", []).preset == "quick"
+
+
+def test_on_atari_iq_learn_takes_no_steps_by_default() -> None:
+    config = compose("iq-learn", "qbert", None, [])
+    assert (config.preset, config.iq.online) == ("atari", False)
+
+
 def test_the_environment_chooses_the_preset() -> None:
     assert compose("expert", "CartPole-v1", None, []).preset == "quick"
     assert compose("expert", "qbert", None, []).preset == "atari"

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from toys import KINDS, SMALL, Kind, corridor_trainer, generator, poisoned, reward_mix, rollout, transitions
+from toys import KINDS, SMALL, TINY, Kind, corridor_trainer, generator, poisoned, reward_mix, rollout, transitions
 
 from ilde.collector import OneGroup
 from ilde.data import Rollout, Transitions
 from ilde.envs.base import Step
-from ilde.methods import METHODS
+from ilde.methods import METHODS, Method
 from ilde.rewards.base import encode
 from ilde.rewards.compose import RewardMix
 from ilde.rewards.expression import TERMS, TermName
@@ -236,19 +236,35 @@ class Robbed:
         return replace(step, reward=np.full_like(step.reward, np.nan))
 
 
-@pytest.mark.parametrize("method", [row.name for row in METHODS if row.reward != "env"])
-def test_no_method_but_the_expert_looks_at_the_true_reward(method: str) -> None:
-    honest, robbed = (corridor_trainer(method, rollout_steps=8, rewards=SMALL) for _ in range(2))
+def learned(trainer: Any) -> dict[str, Any]:
+    """A learner's state, without the true reward that a replay buffer may hold but not read."""
+    state: dict[str, Any] = trainer.learner.state_dict()
+    stores = {name: part for name, part in state.items() if name in ("replay", "demos") and part["rows"]}
+    return state | {name: part | {"rows": part["rows"] | {"env_reward": None}} for name, part in stores.items()}
+
+
+@pytest.mark.parametrize("method", [row for row in METHODS if row.reward != "env"], ids=lambda row: row.name)
+def test_no_method_but_the_experts_looks_at_the_true_reward(method: Method) -> None:
+    small: dict[str, Any] = {
+        "rollout_steps": 8,
+        "rewards": SMALL,
+        "sac": replace(TINY.sac, warm_up=64),
+        "iq": replace(TINY.iq, warm_up=64),
+    }
+    continuous = method.learner == "sac"
+    honest, robbed = (corridor_trainer(method.name, continuous=continuous, **small) for _ in range(2))
     robbed.collector._turns = OneGroup(Robbed(robbed.envs))
     for _ in range(2):
         assert honest.iterate() == robbed.iterate()
     assert np.isnan(robbed.collector._outcomes["env_reward"]).all()
-    assert same(honest.learner.state_dict(), robbed.learner.state_dict())
+    assert same(learned(honest), learned(robbed))
     assert same(honest.reward.state_dict(), robbed.reward.state_dict())
 
 
-def test_the_expert_notices_when_the_true_reward_is_withheld() -> None:
-    trainer = corridor_trainer("expert", rollout_steps=8)
+@pytest.mark.parametrize("method", ["expert", "sac"])
+def test_an_expert_notices_when_the_true_reward_is_withheld(method: str) -> None:
+    sac = replace(TINY.sac, warm_up=0)
+    trainer = corridor_trainer(method, continuous=method == "sac", rollout_steps=8, sac=sac)
     trainer.collector._turns = OneGroup(Robbed(trainer.envs))
     with pytest.raises(FloatingPointError, match="not finite: reward"):
         trainer.iterate()

@@ -6,10 +6,14 @@ one walk to the far end.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
-from toys import corridor_trainer
+from toys import HYPE, TINY, corridor_trainer
 
+from ilde.rewards.build import RewardConfig
+from ilde.rewards.compose import ScaleConfig
 from ilde.trainer import Trainer
 
 ROLLOUTS, LAST = 25, 5
@@ -53,6 +57,22 @@ def test_the_method_beats_random(method: str, margin: float, random_place: float
 @pytest.mark.parametrize(("method", "margin"), [("expert", 0.5), ("vail", 0.4), ("ilde", 0.15)])
 def test_the_method_beats_random_with_continuous_actions(method: str, margin: float, random_place: float) -> None:
     assert float(late_places(corridor_trainer(method, continuous=True)).mean()) > random_place + margin
+
+
+def hype_rewards() -> RewardConfig:
+    """HyPE's discriminator, its logit unscaled."""
+    return replace(TINY.rewards, discriminator=HYPE, scale=ScaleConfig(terms="novelty", total=False))
+
+
+@pytest.mark.parametrize(("method", "margin"), [("sac", 0.4), ("hype", 0.4), ("hype-ilde", 0.15)])
+def test_soft_actor_critic_beats_random(method: str, margin: float, random_place: float) -> None:
+    changes = {} if method == "sac" else {"rewards": hype_rewards()}
+    assert float(late_places(corridor_trainer(method, continuous=True, **changes)).mean()) > random_place + margin
+
+
+@pytest.mark.parametrize(("continuous", "margin"), [(False, 0.4), (True, 0.15)])
+def test_iq_learn_beats_random(continuous: bool, margin: float, random_place: float) -> None:
+    assert float(late_places(corridor_trainer("iq-learn", continuous=continuous)).mean()) > random_place + margin
 
 
 def test_curiosity_about_dynamics_finds_what_the_demonstrator_never_did() -> None:

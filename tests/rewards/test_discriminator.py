@@ -268,3 +268,50 @@ def test_an_unheard_of_state_is_judged_like_one_at_the_limit() -> None:
 def test_without_demonstrations_it_says_so() -> None:
     with pytest.raises(RuntimeError, match="never given demonstrations"):
         model().update(encoded(torch.zeros(2, 2, 3)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(size=st.integers(1, 5), seed=st.integers(0, 2**20), weight=st.floats(0.1, 20.0), norm=st.floats(0.0, 2.0))
+def test_hypes_loss_agrees_with_numpy(size: int, seed: int, weight: float, norm: float) -> None:
+    hype = model(bottleneck=False, seed=seed, loss="linear", gradient_penalty=weight, penalty_norm=norm)
+    hype.net.double()
+    demos, policy = torch.randn(2, size, 3, generator=generator(seed + 1), dtype=torch.float64)
+    state = hype.generator.get_state()
+    mix = torch.rand((size, 1), generator=hype.generator)
+    hype.generator.set_state(state)
+    loss, _ = hype.loss(demos, policy)
+    expected = references.hype_loss(
+        hype.net, demos.numpy(), policy.numpy(), mix.double().numpy()[:, 0], weight=weight, norm=norm
+    )
+    assert loss.item() == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+def test_it_waits_for_its_rollouts_and_compares_with_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow, compared = model(rollouts=3), []
+    slow.fit(encoded(torch.ones(4, 3)))
+    before = slow.net.trunk[0].weight.clone()
+    monkeypatch.setattr(slow, "_compare", lambda policy: compared.append(policy[:, 0].tolist()) or {"learned": 1.0})
+    rows = [slow.update(encoded(torch.full((2, 1, 3), float(i)))) for i in range(6)]
+    assert rows == [{}, {}, {"learned": 1.0}] * 2
+    assert compared == [[0.0, 0.0, 1.0, 1.0, 2.0, 2.0], [3.0, 3.0, 4.0, 4.0, 5.0, 5.0]]
+    assert torch.equal(slow.net.trunk[0].weight, before)
+
+
+def test_rollouts_that_wait_are_part_of_the_state() -> None:
+    one, other = (model(rollouts=2, slowing=True) for _ in range(2))
+    one.fit(encoded(torch.ones(4, 3)))
+    for i in range(3):
+        one.update(encoded(torch.full((2, 1, 3), float(i))))
+    other.load_state_dict(one.state_dict())
+    rows = [reward.update(encoded(torch.full((2, 1, 3), 9.0))) for reward in (one, other)]
+    assert rows[0] == rows[1] != {}
+
+
+def test_a_slowing_discriminator_divides_its_rate_by_the_round() -> None:
+    slow = model(learning_rate=0.6, slowing=True)
+    slow.fit(encoded(torch.ones(4, 3)))
+    rates = []
+    for _ in range(3):
+        slow.update(encoded(torch.zeros(2, 1, 3)))
+        rates.append(slow.optimiser.param_groups[0]["lr"])
+    assert rates == pytest.approx([0.6, 0.3, 0.2])

@@ -122,3 +122,22 @@ def test_a_large_rollout_is_thinned_to_random_references_without_repeats() -> No
 def test_before_the_first_rollout_it_says_what_it_needs() -> None:
     with pytest.raises(RuntimeError, match="needs a rollout first"):
         term().reward(encoded(FOUR))
+
+
+def test_a_window_reaches_back_over_several_rollouts() -> None:
+    bonus = term(window=5)
+    for first in (0.0, 3.0, 6.0):
+        bonus.update(encoded(first + torch.arange(3.0).view(3, 1, 1)))
+    assert bonus.references is not None
+    assert bonus.references.flatten().tolist() == [4.0, 5.0, 6.0, 7.0, 8.0]
+
+
+def test_the_window_is_part_of_the_state() -> None:
+    one, other = term(window=50, max_references=4), term(1, window=50, max_references=4)
+    one.update(encoded(torch.randn(9, 2, 3, generator=generator(1))))
+    other.load_state_dict(one.state_dict())
+    query = encoded(torch.randn(256, 3, generator=generator(2)))
+    for bonus in (one, other):
+        bonus.update(encoded(torch.randn(9, 2, 3, generator=generator(3))))
+    assert torch.equal(one.reward(query), other.reward(query))
+    assert one.reward(query).shape == (256,)

@@ -53,12 +53,13 @@ def open_policy(run: Path, device_name: str) -> tuple[LoadedPolicy, torch.device
     import torch
 
     from ilde.nets.policy import ActorCritic
+    from ilde.nets.soft import SoftQ
     from ilde.policies import load_policy
     from ilde.prepare import choose_device, choose_threads
 
     device = choose_device(device_name)
     loaded = load_policy(run, device)
-    images = isinstance(loaded.policy, ActorCritic) and loaded.policy.images
+    images = isinstance(loaded.policy, ActorCritic | SoftQ) and loaded.policy.images
     torch.set_num_threads(choose_threads(loaded.config, images=images, device=device))
     return loaded, device
 

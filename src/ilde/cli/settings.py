@@ -31,8 +31,8 @@ def _walk(cls: type[object], prefix: str) -> list[str]:
 
 
 def compose(method: str, env: str, preset: str | None, settings: Sequence[tuple[str, str]]) -> RunConfig:
-    """The configuration of a command line; where no preset is named, the environment chooses it."""
-    from ilde.config import find_preset, override, validated
+    """The configuration of a command line; where no preset is named, method and environment choose it."""
+    from ilde.config import find_preset, override, usual_preset, validated
     from ilde.data import UserError
     from ilde.envs import canonical_env_id
     from ilde.envs.names import is_atari
@@ -40,7 +40,7 @@ def compose(method: str, env: str, preset: str | None, settings: Sequence[tuple[
 
     find_method(method)
     env_id = canonical_env_id(env)
-    config = find_preset(preset or ("atari" if is_atari(env_id) else "quick"))
+    config = find_preset(preset or usual_preset(method, atari=is_atari(env_id)))
     for name, text in settings:
         try:
             config = override(config, name, text)

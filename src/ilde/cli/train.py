@@ -22,7 +22,7 @@ def _train_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="S", help="decides every random number (default: 0)")
     parser.add_argument("--seeds", metavar="SEEDS", help="several runs: 0..3 is 0, 1, 2 and 3; or a list, 0,2,5")
     parser.add_argument("--device", metavar="NAME", help="where networks live: auto, cpu or cuda (default: auto)")
-    parser.add_argument("--preset", metavar="NAME", help="one of `ilde presets` (default: atari for Atari, else quick)")
+    parser.add_argument("--preset", metavar="NAME", help="one of `ilde presets` (default: by method and environment)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: runs/ENV-METHOD-SEED)")
 
 
@@ -45,7 +45,7 @@ def run_train(args: argparse.Namespace) -> int:
     def begin() -> Run:
         run = start(config, out, display)
         if args.preset is None:
-            display.noted(f"preset {config.preset}, chosen for {config.env}; --preset names another")
+            display.noted(f"preset {config.preset}, chosen for {config.method} on {config.env}; --preset names another")
         return run
 
     return drive(out, begin, display, as_json=args.json)

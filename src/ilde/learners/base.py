@@ -17,8 +17,16 @@ class Learner(Protocol):
     """Improves a policy from rollouts; rewards come as a function, never from the rollout."""
 
     @property
+    def offline(self) -> bool:
+        """Whether everything is learned in `fit`, before the first step in the environment."""
+
+    @property
     def policy(self) -> Policy:
-        """The policy that acts."""
+        """The policy that is learned."""
+
+    @property
+    def explorer(self) -> Policy:
+        """The policy that collects: the learned one, unless a learner warms up otherwise."""
 
     def fit(self, demos: Transitions) -> Metrics:
         """Learn from the demonstrations before interaction."""
@@ -36,11 +44,18 @@ class Learner(Protocol):
 class NoLearning:
     """The control `random`: acts uniformly and never improves."""
 
+    offline = False
+
     def __init__(self, policy: UniformPolicy) -> None:
         self._policy = policy
 
     @property
     def policy(self) -> UniformPolicy:
+        """The uniform policy."""
+        return self._policy
+
+    @property
+    def explorer(self) -> UniformPolicy:
         """The uniform policy."""
         return self._policy
 

@@ -37,11 +37,18 @@ class CloningConfig:
 class Cloning:
     """The learner `bc`."""
 
+    offline = True
+
     def __init__(self, policy: ActorCritic, config: CloningConfig, generator: torch.Generator) -> None:
         self._policy, self.config, self.generator = policy, config, generator
 
     @property
     def policy(self) -> ActorCritic:
+        """The cloned policy."""
+        return self._policy
+
+    @property
+    def explorer(self) -> ActorCritic:
         """The cloned policy."""
         return self._policy
 

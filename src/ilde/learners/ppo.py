@@ -93,6 +93,8 @@ def ppo_loss(policy: ActorCritic, batch: Batch, config: PPOConfig) -> tuple[Tens
 class PPO:
     """The learner `ppo`."""
 
+    offline = False
+
     def __init__(self, policy: ActorCritic, config: PPOConfig, generator: torch.Generator) -> None:
         self._policy, self.config, self.generator = policy, config, generator
         self.device = next(policy.parameters()).device
@@ -107,6 +109,11 @@ class PPO:
 
     @property
     def policy(self) -> ActorCritic:
+        """The policy under training."""
+        return self._policy
+
+    @property
+    def explorer(self) -> ActorCritic:
         """The policy under training."""
         return self._policy
 

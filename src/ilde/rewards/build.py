@@ -17,7 +17,7 @@ from ilde.rewards.discriminator import AdversarialReward, Discriminator, Discrim
 from ilde.rewards.dynamics import DynamicsConfig, DynamicsModel, DynamicsReward
 from ilde.rewards.elliptical import EllipticalBonus, EllipticalConfig, InverseModel, Projection
 from ilde.rewards.entropy import EntropyConfig, StateEntropy
-from ilde.rewards.expression import TermName, WeightedTerm, needs_features, parse_expression
+from ilde.rewards.expression import TERMS, TermName, WeightedTerm, needs_features, parse_expression
 from ilde.rewards.generative import GenerativeConfig, GenerativeReward, TransitionVAE
 from ilde.rewards.scaling import ReturnScale
 from ilde.rewards.simple import Constant, EnvReward, EnvRewardConfig
@@ -127,9 +127,13 @@ def build_reward(
         return ReturnScale(num_envs, config.scale.discount, config.scale.window)
 
     def term_scale(name: TermName) -> ReturnScale | None:
-        imitates = name in ("gail", "vail")
-        wanted = config.scale.terms == "all" or (config.scale.terms == "exploration" and not imitates)
-        return scale() if wanted and name != "constant" else None
+        spared: dict[str, tuple[TermName, ...]] = {
+            "all": (),
+            "exploration": ("gail", "vail"),
+            "novelty": ("gail", "vail", "env"),
+            "none": TERMS,
+        }
+        return None if name in ("constant", *spared[config.scale.terms]) else scale()
 
     def weight(term: WeightedTerm) -> float:
         return term.weight * (config.curiosity_factor if term.name == "giril" else 1.0)

@@ -22,8 +22,9 @@ from ilde.rewards.scaling import ReturnScale
 class ScaleConfig:
     """How terms are brought on one footing before they are weighted and summed."""
 
-    terms: Literal["all", "exploration", "none"] = "exploration"
-    """Which terms are divided by the spread of their own return: all, all but the imitation terms, or none."""
+    terms: Literal["all", "exploration", "novelty", "none"] = "exploration"
+    """Which terms are divided by the spread of their own return: all, all but the imitation terms, all but these and
+    the true reward, or none."""
     total: bool = True
     """Divide the sum by the spread of its return, so that the clipped critic can follow."""
     window: float = 1e6
@@ -52,6 +53,11 @@ class RewardMix:
     ) -> None:
         self.terms, self.space, self.code, self.total_scale = terms, space, code, total_scale
         self._latest: tuple[Transitions, Tensor] | None = None
+
+    @property
+    def episodic(self) -> list[TermName]:
+        """The terms that need whole episodes in time order, so that no replayed batch can be judged."""
+        return [name for name, term in self.terms.items() if term.model.episodic]
 
     def fit(self, demos: Transitions | None, background: Transitions) -> Metrics:
         """Set the feature space from a random policy's states and the demonstrations, then let each term learn."""

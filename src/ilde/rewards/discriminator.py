@@ -43,8 +43,16 @@ class DiscriminatorConfig:
     """beta of the paper (vail only)."""
     information_limit: float = 0.2
     """I_c of the paper, in nats; with a fixed weight it shifts the loss and no gradient (vail only)."""
+    loss: Literal["cross-entropy", "linear"] = "cross-entropy"
+    """linear is the difference of the mean logits, which only a gradient penalty bounds (HyPE)."""
     gradient_penalty: float = 0.0
-    """Weight of the penalty on gradient norms other than 1 between demonstrations and policy."""
+    """Weight of the penalty on gradient norms other than `penalty_norm` between demonstrations and policy."""
+    penalty_norm: float = 1.0
+    """The gradient norm that costs nothing."""
+    rollouts: int = 1
+    """Rollouts between two rounds of learning; a round compares the demonstrations with all of them."""
+    slowing: bool = False
+    """Divide the learning rate by the number of the round, so that the reward comes to rest."""
 
 
 class Judgement(NamedTuple):
@@ -93,6 +101,13 @@ def imitation_reward(logit: Tensor, form: str) -> Tensor:
     return logit if form == "logit" else -softplus(-logit)
 
 
+def discrimination_loss(expert: Tensor, policy: Tensor, form: str) -> Tensor:
+    """-E log D(expert) - E log(1 - D(policy)), or the difference of the logits themselves."""
+    if form == "linear":
+        return policy.mean() - expert.mean()
+    return softplus(-expert).mean() + softplus(policy).mean()
+
+
 class AdversarialReward:
     """The terms `gail` and `vail`."""
 
@@ -102,6 +117,8 @@ class AdversarialReward:
         self.net, self.config, self.generator = net, config, generator
         self.optimiser = torch.optim.Adam(net.parameters(), lr=config.learning_rate, fused=True)
         self.demos: Tensor | None = None
+        self.rounds = 0
+        self._waiting: list[Tensor] = []
 
     def _inputs(self, batch: Encoded) -> Tensor:
         features = batch.features.clamp(-INPUT_LIMIT, INPUT_LIMIT)
@@ -115,10 +132,20 @@ class AdversarialReward:
         return {}
 
     def update(self, rollout: Encoded) -> Metrics:
+        """Once enough rollouts have come, some passes over the demonstrations."""
+        self._waiting.append(self._inputs(rollout.flatten()))
+        if len(self._waiting) < self.config.rollouts:
+            return {}
+        policy, self._waiting = torch.cat(self._waiting), []
+        self.rounds += 1
+        if self.config.slowing:
+            self.optimiser.param_groups[0]["lr"] = self.config.learning_rate / self.rounds
+        return self._compare(policy)
+
+    def _compare(self, policy: Tensor) -> Metrics:
         """Some passes over the demonstrations, each batch beside as many states of the policy."""
         if self.demos is None:
             raise RuntimeError("the discriminator was never given demonstrations")
-        policy = self._inputs(rollout.flatten())
         totals: dict[str, Tensor] = {}
         steps = 0
         for _ in range(self.config.passes):
@@ -139,7 +166,7 @@ class AdversarialReward:
     def loss(self, demos: Tensor, policy: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """The objective on one batch each of demonstration and policy inputs."""
         expert, learner = self.net(demos), self.net(policy)
-        loss = softplus(-self._code(expert)).mean() + softplus(self._code(learner)).mean()
+        loss = discrimination_loss(self._code(expert), self._code(learner), self.config.loss)
         statistics = {
             "disc_acc": ((expert.logit > 0).float().mean() + (learner.logit <= 0).float().mean()).detach() / 2,
             "expert_logit": expert.logit.detach().mean(),
@@ -163,7 +190,7 @@ class AdversarialReward:
         mix = torch.rand((len(demos), 1), generator=self.generator).to(demos)
         between = (mix * demos + (1 - mix) * policy).requires_grad_(True)
         (gradient,) = torch.autograd.grad(self.net(between).logit.sum(), between, create_graph=True)
-        penalty: Tensor = (gradient.norm(2, dim=-1) - 1.0).square().mean()
+        penalty: Tensor = (gradient.norm(2, dim=-1) - self.config.penalty_norm).square().mean()
         return penalty
 
     @torch.no_grad()
@@ -173,12 +200,14 @@ class AdversarialReward:
         return imitation_reward(judgement.logit, self.config.reward_form)
 
     def state_dict(self) -> dict[str, Any]:
-        """Network, optimiser, demonstrations' place in line, randomness."""
+        """Network, optimiser, demonstrations' place in line, randomness, rollouts that wait for their round."""
         return {
             "net": self.net.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "generator": self.generator.get_state(),
             "demos": self.demos,
+            "rounds": self.rounds,
+            "waiting": list(self._waiting),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -188,3 +217,4 @@ class AdversarialReward:
         self.generator.set_state(state["generator"])
         device = next(self.net.parameters()).device
         self.demos = None if state["demos"] is None else state["demos"].to(device)
+        self.rounds, self._waiting = state["rounds"], [inputs.to(device) for inputs in state["waiting"]]

@@ -25,6 +25,8 @@ class EntropyConfig:
     """k of the paper, which does not give it; the state itself does not count."""
     max_references: int = 4096
     """References drawn from a larger rollout; a rollout up to this size is used whole."""
+    window: int = 0
+    """Latest states the references are drawn from, over as many rollouts as it takes; 0 takes the latest rollout's."""
 
 
 def kth_neighbor_distance(query: Tensor, references: Tensor, k: int) -> Tensor:
@@ -50,21 +52,25 @@ def kth_neighbor_distance(query: Tensor, references: Tensor, k: int) -> Tensor:
 
 
 class StateEntropy:
-    """The term `entropy`; its references are the latest rollout's states."""
+    """The term `entropy`; its references are states of the latest rollout, or of the latest few."""
 
     episodic = False
 
     def __init__(self, config: EntropyConfig, generator: torch.Generator) -> None:
         self.config, self.generator = config, generator
         self.references: Tensor | None = None
+        self._seen: Tensor | None = None
 
     def fit(self, demos: Encoded) -> Metrics:
         """Nothing to learn from demonstrations."""
         return {}
 
     def update(self, rollout: Encoded) -> Metrics:
-        """Take the rollout's states as references."""
+        """Take the rollout's states as references, beside earlier ones within the window."""
         states = rollout.features.flatten(0, rollout.terminated.ndim - 1)
+        if self.config.window:
+            known = [states] if self._seen is None else [self._seen.to(states.device), states]
+            states = self._seen = torch.cat(known)[-self.config.window :]
         if len(states) > self.config.max_references:
             drawn = torch.randperm(len(states), generator=self.generator)[: self.config.max_references]
             states = states[drawn.to(states.device)]
@@ -81,9 +87,10 @@ class StateEntropy:
         return distance.log1p().view(batch.terminated.shape)
 
     def state_dict(self) -> dict[str, Any]:
-        """The randomness; the references are taken anew from every rollout before they are used."""
-        return {"generator": self.generator.get_state()}
+        """Randomness and window; the references are taken anew from every rollout before they are used."""
+        return {"generator": self.generator.get_state(), "seen": self._seen}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state."""
         self.generator.set_state(state["generator"])
+        self._seen = state["seen"]
