@@ -8,21 +8,18 @@ out: divergences other than chi^2, the gradient penalty, imitation from states a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never
+from typing import Literal, assert_never
 
 import gymnasium as gym
 import torch
 from torch import Tensor
 
-from ilde.data import Metrics, Rollout, Transitions
-from ilde.learners.averages import Averages
+from ilde.data import Metrics, Transitions
 from ilde.learners.base import RewardFunction
-from ilde.learners.replay import Replay, joined
+from ilde.learners.replay import joined
+from ilde.learners.replaying import ReplayLearner
 from ilde.learners.soft import AgentConfig, Judged
-from ilde.learners.soft_q import build_agent
-from ilde.learners.steps import make_step
-from ilde.nets.policy import Policy
-from ilde.nets.soft import Explorer
+from ilde.learners.soft_q import Agent, build_agent
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,7 @@ def iq_loss(
     return loss, {name: part.detach() for name, part in (parts | {"loss": loss}).items()}
 
 
-class IQLearn:
+class IQLearn(ReplayLearner[Agent]):
     """The learner `iq-learn`; the reward function is never asked."""
 
     def __init__(
@@ -100,7 +97,6 @@ class IQLearn:
         generator: torch.Generator,
         device: torch.device,
     ) -> None:
-        self.config, self.generator, self.device = config, generator, device
         agent = AgentConfig(
             hidden=config.hidden,
             num_critics=1,
@@ -110,50 +106,28 @@ class IQLearn:
             temperature=config.temperature,
             learn_temperature=False,
         )
-        self.agent = build_agent(obs_space, action_space, agent, weights, device)
-        self.replay, self.demos = Replay(config.replay_size if config.online else 1, device), Replay(1, device)
-        self._explorer = Explorer(self.policy, action_space, device)
-        self._explorer.warm_up(config.warm_up > 0)
-        self._step = make_step(self._learn, device)
-        self._averages = Averages()
+        self.config = config
+        super().__init__(
+            build_agent(obs_space, action_space, agent, weights, device), config, action_space, generator, device
+        )
 
     @property
     def offline(self) -> bool:
         """Whether demonstrations are all there is."""
         return not self.config.online
 
-    @property
-    def policy(self) -> Policy:
-        """The soft policy."""
-        return self.agent.policy
-
-    @property
-    def explorer(self) -> Explorer:
-        """The soft policy, after a random warm-up."""
-        return self._explorer
-
     def fit(self, demos: Transitions) -> Metrics:
         """Keep the demonstrations; if they are all there is, learn from them."""
-        self.demos = Replay(len(demos), self.device)
-        self.demos.add(demos)
+        super().fit(demos)
         return self._take_steps(self.config.offline_steps) if self.offline else {}
 
-    def update(self, rollout: Rollout, reward: RewardFunction, progress: float) -> Metrics:
-        """Remember a rollout, then take its share of gradient steps."""
-        self.replay.add(rollout.transitions)
-        metrics = {"replay/size": float(len(self.replay))}
-        if self.replay.added < self.config.warm_up:
-            return metrics
-        self._explorer.warm_up(False)
-        return metrics | self._take_steps(round(self.config.updates_per_step * len(rollout.transitions)))
-
-    def _take_steps(self, count: int) -> Metrics:
+    def _take_steps(self, count: int, reward: RewardFunction | None = None) -> Metrics:
         self._averages.restart()
         for _ in range(count):
             batch = self._draw()
             noise = torch.randn((3, len(batch), self.agent.noise_width), generator=self.generator).to(self.device)
             self._step((batch.obs, batch.action, batch.next_obs, batch.terminated, noise))
-        return self._averages.read(count, "iq") if count else {}
+        return self._averages.read(count, "iq")
 
     def _draw(self) -> Transitions:
         """One batch in which the demonstrations come first."""
@@ -170,20 +144,3 @@ class IQLearn:
         self.agent.fit_critics(loss)
         self._averages.add(parts | self.agent.improve(obs, noise[2]))
         return {}
-
-    def state_dict(self) -> dict[str, Any]:
-        """Agent, both stores of transitions, randomness."""
-        return {
-            "agent": self.agent.state_dict(),
-            "replay": self.replay.state_dict(),
-            "demos": self.demos.state_dict(),
-            "generator": self.generator.get_state(),
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
-        self.agent.load_state_dict(state["agent"])
-        self.replay.load_state_dict(state["replay"])
-        self.demos.load_state_dict(state["demos"])
-        self.generator.set_state(state["generator"])
-        self._explorer.warm_up(self.replay.added < self.config.warm_up)

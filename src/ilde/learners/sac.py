@@ -14,14 +14,12 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from ilde.data import Metrics, Rollout, Transitions
-from ilde.learners.averages import Averages
+from ilde.data import Metrics, Transitions
 from ilde.learners.base import RewardFunction
 from ilde.learners.guard import FiniteGuard
-from ilde.learners.replay import Replay, joined
+from ilde.learners.replay import joined
+from ilde.learners.replaying import ReplayLearner
 from ilde.learners.soft import AgentConfig, SoftAgent
-from ilde.learners.steps import make_step
-from ilde.nets.soft import Explorer, SoftActor
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def critic_loss(q: Tensor, target: Tensor) -> Tensor:
     return 0.5 * (q - target).square().mean(-1).sum()
 
 
-class SAC:
+class SAC(ReplayLearner[SoftAgent]):
     """The learner `sac`."""
 
     offline = False
@@ -84,7 +82,6 @@ class SAC:
         generator: torch.Generator,
         device: torch.device,
     ) -> None:
-        self.config, self.generator, self.device = config, generator, device
         agent = AgentConfig(
             hidden=config.hidden,
             num_critics=2,
@@ -94,39 +91,10 @@ class SAC:
             temperature=config.initial_temperature if config.temperature is None else config.temperature,
             learn_temperature=config.temperature is None,
         )
-        self.agent = SoftAgent(obs_space, action_space, agent, weights, device)
-        self.replay, self.demos = Replay(config.replay_size, device), Replay(1, device)
-        self.gradient_steps = 0
-        self._explorer = Explorer(self.policy, action_space, device)
-        self._explorer.warm_up(config.warm_up > 0)
-        self._step = make_step(self._learn, device)
-        self._averages = Averages()
-
-    @property
-    def policy(self) -> SoftActor:
-        """The actor."""
-        return self.agent.actor
-
-    @property
-    def explorer(self) -> Explorer:
-        """The actor, after a random warm-up."""
-        return self._explorer
-
-    def fit(self, demos: Transitions) -> Metrics:
-        """Keep the demonstrations to mix in."""
-        self.demos = Replay(len(demos), self.device)
-        self.demos.add(demos)
-        return {}
-
-    def update(self, rollout: Rollout, reward: RewardFunction, progress: float) -> Metrics:
-        """Remember a rollout, then take its share of gradient steps."""
-        self.replay.add(rollout.transitions)
-        metrics = {"replay/size": float(len(self.replay))}
-        if self.replay.added < self.config.warm_up:
-            return metrics
-        self._explorer.warm_up(False)
-        count = round(self.config.updates_per_step * len(rollout.transitions))
-        return metrics | (self._take_steps(count, reward) if count else {})
+        self.config, self.gradient_steps = config, 0
+        super().__init__(
+            SoftAgent(obs_space, action_space, agent, weights, device), config, action_space, generator, device
+        )
 
     def _take_steps(self, count: int, reward: RewardFunction) -> Metrics:
         share = demo_share(self.config, self.gradient_steps) if len(self.demos) else 0.0
@@ -136,7 +104,14 @@ class SAC:
         guard.check()
         shape = (count, 2, self.config.batch_size, self.agent.noise_width)
         noise = torch.randn(shape, generator=self.generator).to(self.device)
-        inputs = (batches.obs, self.policy.scaled(batches.action), batches.next_obs, batches.terminated, rewards, noise)
+        inputs = (
+            batches.obs,
+            self.agent.actor.scaled(batches.action),
+            batches.next_obs,
+            batches.terminated,
+            rewards,
+            noise,
+        )
         self._averages.restart()
         for step in range(count):
             self._step(tuple(x[step] for x in inputs))
@@ -164,20 +139,10 @@ class SAC:
         return {}
 
     def state_dict(self) -> dict[str, Any]:
-        """Agent, both stores of transitions, counter, randomness."""
-        return {
-            "agent": self.agent.state_dict(),
-            "replay": self.replay.state_dict(),
-            "demos": self.demos.state_dict(),
-            "gradient_steps": self.gradient_steps,
-            "generator": self.generator.get_state(),
-        }
+        """The place on the schedule of shares beside the rest."""
+        return super().state_dict() | {"gradient_steps": self.gradient_steps}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state."""
-        self.agent.load_state_dict(state["agent"])
-        self.replay.load_state_dict(state["replay"])
-        self.demos.load_state_dict(state["demos"])
+        super().load_state_dict(state)
         self.gradient_steps = state["gradient_steps"]
-        self.generator.set_state(state["generator"])
-        self._explorer.warm_up(self.replay.added < self.config.warm_up)
