@@ -12,40 +12,34 @@ from ilde.demos import resolve
 from ilde.demos.bundled import bundled_names
 from ilde.envs import single_env
 from ilde.envs.atari import _native_env
+from ilde.envs.names import atari_game, is_atari
 from ilde.policies import bundled_policy
 from ilde.randomness import torch_generator
 
 
-def replay_qbert(seed: int, actions: Any) -> list[Any]:
-    env = _native_env("qbert", 1, 1)
-    frames = [env.reset(seed=np.array([seed]))[0][0].copy()]
-    frames += [env.step(np.array([action]))[0][0].copy() for action in actions]
-    env.close()
-    return frames
-
-
-def replay_halfcheetah(seed: int, actions: Any) -> list[Any]:
-    env = single_env("HalfCheetah-v5", render=False)
+def replay(env_id: str, seed: int, actions: Any) -> list[Any]:
+    """The observations that follow from a seed and some actions, by the simulator alone."""
+    if is_atari(env_id):
+        game = _native_env(atari_game(env_id), 1, 1)
+        frames = [game.reset(seed=np.array([seed]))[0][0].copy()]
+        frames += [game.step(np.array([action]))[0][0].copy() for action in actions]
+        game.close()
+        return frames
+    env = single_env(env_id, render=False)
     seen = [env.reset(seed=seed)[0]] + [env.step(action)[0] for action in actions]
     env.close()
     return seen
 
 
-REPLAYS = {"qbert/weak-v0": replay_qbert, "halfcheetah-v5/weak-v0": replay_halfcheetah}
-
-
-def test_every_bundled_set_is_replayed_here() -> None:
-    assert set(bundled_names()) == set(REPLAYS)
-
-
-@pytest.mark.parametrize("name", REPLAYS)
+@pytest.mark.parametrize("name", bundled_names())
 def test_replaying_the_actions_from_the_seed_gives_the_observations(name: str) -> None:
-    episode = resolve(name).episodes[0]
-    assert episode.seed is not None
-    # The emulator is exact everywhere; processors may round physics differently, which a long episode would amplify.
-    steps, tolerance = (len(episode), 0.0) if episode.obs.dtype == np.uint8 else (100, 1e-5)
-    seen = np.array(REPLAYS[name](episode.seed, episode.action[:steps]), dtype=episode.obs.dtype)
-    np.testing.assert_allclose(seen, episode.obs[: steps + 1], rtol=0, atol=tolerance)
+    demos = resolve(name)
+    for episode in demos.episodes:
+        assert episode.seed is not None
+        # The emulator is exact everywhere; processors may round physics differently, and long episodes amplify that.
+        steps, tolerance = (len(episode), 0.0) if episode.obs.dtype == np.uint8 else (100, 1e-5)
+        seen = np.array(replay(demos.header.env_id, episode.seed, episode.action[:steps]), dtype=episode.obs.dtype)
+        np.testing.assert_allclose(seen, episode.obs[: steps + 1], rtol=0, atol=tolerance)
 
 
 def test_the_stored_actions_are_those_of_the_shipped_policy() -> None:

@@ -27,13 +27,14 @@ def summary(name: str, demos: Demonstrations) -> dict[str, Any]:
         "episodes": len(demos.episodes),
         "mean_return": demos.mean_return,
         "demonstrator": demonstrator_return(demos),
+        "recorder": demos.header.recorder,
     }
 
 
 def print_summaries(rows: list[dict[str, Any]]) -> None:
-    """A table of demonstrations."""
+    """A table of demonstrations; who was recorded stands in the JSON only."""
     columns = ("demos", "environment", "transitions", "episodes", "mean return", "demonstrator")
-    print_table(columns, [list(row.values()) for row in rows])
+    print_table(columns, [list(row.values())[: len(columns)] for row in rows])
 
 
 def run_list(args: argparse.Namespace) -> int:
