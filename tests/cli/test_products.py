@@ -31,8 +31,12 @@ def test_export_says_how_exact_it_is(ilde: Ilde, monkeypatch: pytest.MonkeyPatch
 
 
 def test_bench_prints_what_was_measured(ilde: Ilde, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ilde.bench.bench", lambda env, *, seconds: {"env": env, "fraction_of_limit": seconds / 4})
+    def measured(env: str, *, seconds: float, num_envs: int | None) -> dict[str, object]:
+        return {"env": env, "fraction_of_limit": seconds / (num_envs or 4)}
+
+    monkeypatch.setattr("ilde.bench.bench", measured)
     monkeypatch.setattr("ilde.bench.table", lambda result: Table(f"limit {result['fraction_of_limit']}"))
     words = ("bench", "--env", "CartPole-v1", "--seconds", 1)
     assert ilde(*words, "--json").document == {"env": "CartPole-v1", "fraction_of_limit": 0.25}
     assert "limit 0.25" in ilde(*words).out
+    assert "limit 0.5" in ilde(*words, "--num-envs", 2).out

@@ -34,6 +34,7 @@ CONFIG = replace(
 # The warm-up ends between the second rollout of 48 steps and the third, and the buffer is full before the fourth.
 REPLAYING = replace(
     CONFIG,
+    reward=None,
     sac=replace(TINY.sac, batch_size=8, warm_up=100, replay_size=170, demo_share=0.5, demo_share_steps=10),
     iq=replace(TINY.iq, batch_size=8, warm_up=100, replay_size=170),
     rewards=replace(
