@@ -16,6 +16,7 @@ from ilde.data import UserError
 from ilde.demos.demonstrations import Demonstrations, Episode
 from ilde.demos.header import Demonstrator, Header, Until
 from ilde.envs.base import Array, EnvBatch, Step, episode_seed
+from ilde.envs.seeded_batch import SeededBatch
 
 Act: TypeAlias = Callable[[Array], Array]
 """A policy: observations (N, ...) to actions (N, ...)."""
@@ -53,12 +54,10 @@ def record(
     if not 0 <= tremble <= 1:
         raise UserError(f"tremble {tremble}: must be a probability, from 0 to 1")
     player = _Player(envs, act, tremble, generator)
-    # Only the first episode's seed is certain: later ones need not be seeded one by one (Atari does so rarely).
-    first_seed = None if provenance.seed is None else episode_seed(provenance.seed, 0, 0)
     recorded = []
     for number in range(episodes):
         player.finish_game()
-        recorded.append(_record_episode(player, until, seed=first_seed if number == 0 else None))
+        recorded.append(_record_episode(player, until, seed=_seed_of(envs, provenance.seed, number)))
     kept = tuple(episode for episode, _ in recorded)
     header = Header(
         env_id=envs.env_id,
@@ -75,6 +74,13 @@ def record(
         demonstrator=provenance.demonstrator,
     )
     return Demonstrations(envs.env_id, kept, header)
+
+
+def _seed_of(envs: EnvBatch, seed: int | None, episode: int) -> int | None:
+    """The reset seed of an episode, if it is certain: not all simulators are seeded anew each time (Atari rarely)."""
+    if seed is None or (episode > 0 and not isinstance(envs, SeededBatch)):
+        return None
+    return episode_seed(seed, 0, episode)
 
 
 def random_policy(action_space: gym.spaces.Discrete | gym.spaces.Box, generator: np.random.Generator) -> Act:
