@@ -21,9 +21,8 @@ from ilde.data import Metrics, UserError
 from ilde.demos import Demonstrations
 from ilde.envs import EnvLike, make_envs, simulator_versions
 from ilde.evaluation import Evaluation, evaluate, return_ratio
-from ilde.learners.iq_learn import IQLearn
 from ilde.learners.replay import row_bytes
-from ilde.learners.sac import SAC
+from ilde.learners.replaying import ReplayLearner
 from ilde.prepare import build, demonstrator_return, fit
 from ilde.randomness import derive_seed, torch_generator
 from ilde.runs import RunDirectory, collect_provenance
@@ -237,7 +236,7 @@ def _checkpoint_bytes(trainer: Trainer) -> int:
     """Room for three checkpoints, of a guessed size: the networks with their optimisers, and all that is replayed."""
     parameters = sum(p.numel() for net in _networks(trainer) for p in net.parameters())
     learner, config = trainer.learner, trainer.config
-    rows = min(learner.replay.capacity, config.steps) if isinstance(learner, SAC | IQLearn) else 0
+    rows = min(learner.replay.capacity, config.steps) if isinstance(learner, ReplayLearner) else 0
     return 3 * (12 * parameters + rows * row_bytes(trainer.envs.obs_space))
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ilde.data import Metrics, Rollout, Transitions
+from ilde.learners.averages import Averages
 from ilde.learners.base import RewardFunction
 from ilde.learners.guard import FiniteGuard
 from ilde.learners.returns import generalised_advantage
@@ -105,7 +106,7 @@ class PPO:
         )
         self._step = make_step(self._learn, self.device)
         self._rollout: Batch | None = None
-        self._totals: dict[str, Tensor] = {}
+        self._averages = Averages()
 
     @property
     def policy(self) -> ActorCritic:
@@ -132,15 +133,11 @@ class PPO:
         guard.watch("advantage", batch.advantage)
         guard.check()
         minibatches = self._minibatches(len(batch.value))
-        for total in self._totals.values():
-            total.zero_()
+        self._averages.restart()
         for index in minibatches:
             self._step((index,))
-        for name, total in self._totals.items():
-            guard.watch(name, total)
-        guard.check()
+        metrics = self._averages.read(len(minibatches), "train")
         self.policy.observe(rollout.transitions.flatten().obs)
-        metrics = {f"train/{name}": float(total) / len(minibatches) for name, total in self._totals.items()}
         return metrics | self._diagnostics(batch) | {"train/learning_rate": float(self.learning_rate)}
 
     def _batch(self, rollout: Rollout, reward: Tensor) -> Batch:
@@ -198,8 +195,7 @@ class PPO:
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
         self.optimiser.step()
-        for name, value in (parts | {"loss": loss.detach(), "gradient_norm": norm.detach()}).items():
-            self._totals.setdefault(name, torch.zeros_like(value)).add_(value)
+        self._averages.add(parts | {"loss": loss.detach(), "gradient_norm": norm.detach()})
         return {}
 
     def _diagnostics(self, batch: Batch) -> Metrics:
