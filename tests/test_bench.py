@@ -47,3 +47,8 @@ def test_the_table_says_what_bounds_the_speed() -> None:
 def test_no_time_to_measure_is_refused() -> None:
     with pytest.raises(UserError, match="seconds 0"):
         bench("Hopper-v5", seconds=0)
+
+
+def test_no_environments_are_refused_and_not_taken_for_the_usual_number() -> None:
+    with pytest.raises(UserError, match="num_envs is 0"):
+        bench("Hopper-v5", seconds=0.05, num_envs=0, device="cpu")

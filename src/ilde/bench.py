@@ -100,7 +100,7 @@ def _configure(env: str, num_envs: int | None, device: torch.device) -> RunConfi
     config = find_preset("atari" if is_atari(env_id) else "quick")
     # What the generative model learns before interaction is no part of an iteration.
     rewards = replace(config.rewards, generative=replace(config.rewards.generative, epochs=1))
-    config = replace(config, env=env_id, num_envs=num_envs or config.num_envs, rewards=rewards)
+    config = replace(config, env=env_id, num_envs=config.num_envs if num_envs is None else num_envs, rewards=rewards)
     if not is_atari(env_id) or device.type == "cuda":
         return config
     # Without a GPU an iteration on images takes minutes; an eighth of it, in minibatches of equal size, tells as much.
