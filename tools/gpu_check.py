@@ -1,4 +1,4 @@
-"""On a GPU: do captured steps give the eager ones' numbers, is a run a function of its seed, does it resume exactly?
+"""On a GPU: do fused, captured steps give the eager numbers, is a run a function of its seed, does it resume exactly?
 
     python tools/gpu_check.py --json results/gpu-check.json
 
@@ -56,6 +56,7 @@ def prepared(config: RunConfig) -> Trainer:
 def train(config: RunConfig, updates: int, *, eager: bool = False, interrupted: bool = False) -> dict[str, Any]:
     """Weights and metrics after some updates."""
     warm_up, steps.WARM_UP = steps.WARM_UP, NEVER if eager else steps.WARM_UP
+    config = replace(config, ppo=replace(config.ppo, fuse=not eager))
     trainer = prepared(config)
     try:
         for update in range(updates):

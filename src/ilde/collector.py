@@ -88,9 +88,12 @@ class Collector:
             self._begin(0, group)
         for t in range(self.steps):
             for group in groups:
-                self._finish(t, group)
+                step = self._turns.finish(group)
+                self._show(group, step.obs)
                 if t + 1 < self.steps:
                     self._begin(t + 1, group)
+                # Not before: while this is stored, the group steps again.
+                self._store(t, group, step)
         return self._rollout()
 
     def _decide(self, obs: tuple[Tensor, ...]) -> dict[str, Tensor]:
@@ -105,11 +108,15 @@ class Collector:
         for name, value in (decision | {"obs": obs}).items():
             self._buffers[name][t, envs] = value
 
-    def _finish(self, t: int, group: int) -> None:
-        """Wait for a group's step and store its outcome."""
-        envs, step = self._turns.groups[group], self._turns.finish(group)
-        self._staged[envs] = torch.from_numpy(step.obs)
+    def _show(self, group: int, obs: Array) -> None:
+        """Send what a group sees to where the policy is."""
+        envs = self._turns.groups[group]
+        self._staged[envs] = torch.from_numpy(obs)
         self._obs[envs].copy_(self._staged[envs], non_blocking=True)
+
+    def _store(self, t: int, group: int, step: Step) -> None:
+        """Keep the outcome of a group's step; the policy has not seen the next one's yet."""
+        envs = self._turns.groups[group]
         successor = self._buffers["next_obs"][t, envs]
         successor.copy_(self._obs[envs])
         # Only where an episode ended does the successor differ from what the policy sees next: send those rows alone.

@@ -92,8 +92,8 @@ class AtariBatch:
         self.obs_space: gym.spaces.Box = self._natives[0].single_observation_space
         self.action_space: gym.spaces.Discrete | gym.spaces.Box = self._natives[0].single_action_space
         self._reseed_after = reseed_after
-        self._obs: Array = np.zeros((num_envs, *self.obs_space.shape), dtype=np.uint8)
-        self._started = False
+        # Each group's latest frames, as the simulator handed them over: it never writes into them again.
+        self._frames: list[Array] = []
         self._lives = np.zeros(num_envs, dtype=np.int32)
         self._course = Course(num_envs, seed, (), np.uint8)
 
@@ -116,7 +116,7 @@ class AtariBatch:
 
     def begin(self, group: int, action: Array) -> None:
         """Start a step of one group of games."""
-        if not self._started:
+        if not self._frames:
             raise RuntimeError(f"{self.env_id}: call reset() or restore() before step()")
         envs = self.groups[group]
         # An action out of range would hang the simulator's threads for ever.
@@ -133,11 +133,11 @@ class AtariBatch:
         # Only a decrease is a death: games grant lives, and DemonAttack may show 1 before its 4 are counted.
         lost_life = ~over & (info["lives"] < self._lives[envs])
         next_obs = obs
-        self._obs[envs], self._lives[envs] = obs, info["lives"]
+        self._frames[group], self._lives[envs] = obs, info["lives"]
         if over.any():
             next_obs = np.where(over[:, None, None, None], info["final_obs"], obs)
             self._reseed(self._among_all(group, over) & (self._course.log.lengths >= self._reseed_after))
-            obs = self._obs[envs].copy()
+            obs = self._frames[group]
         return Step(
             obs=obs,
             next_obs=next_obs,
@@ -149,7 +149,7 @@ class AtariBatch:
 
     def state(self) -> State:
         """The actions since each copy's last seeding, the sums of the open games, and the frames they have led to."""
-        return {"course": self._course.state(), "lives": self._lives.copy(), "obs": self._obs.copy()}
+        return {"course": self._course.state(), "lives": self._lives.copy(), "obs": self._obs()}
 
     def restore(self, state: State) -> Array:
         """Replay every copy since its last seeding; where that leads elsewhere, drop the games and start new ones."""
@@ -160,7 +160,7 @@ class AtariBatch:
             _logger.warning("%s; open games are dropped, new ones start", reason)
             self.resume_mode = "fresh-episodes"
             return self._start_from(self._course.seedings + 1)
-        return self._obs.copy()
+        return self._obs()
 
     def close(self) -> None:
         """Free the simulators."""
@@ -170,7 +170,11 @@ class AtariBatch:
     def _start_from(self, seedings: Array) -> Array:
         self._course.begin(seedings)
         self._seed(np.ones(self.num_envs, dtype=bool))
-        return self._obs.copy()
+        return self._obs()
+
+    def _obs(self) -> Array:
+        """The latest frames of all games, in an array of their own."""
+        return np.concatenate(self._frames)
 
     def _among_all(self, group: int, envs: Array) -> Array:
         mask = np.zeros(self.num_envs, dtype=bool)
@@ -179,14 +183,14 @@ class AtariBatch:
 
     def _seed(self, envs: Array) -> None:
         """Seed some copies (a mask over all) and start their next game."""
-        for native, group in zip(self._natives, self.groups, strict=True):
-            due = envs[group]
+        self._frames = self._frames or [np.empty(0)] * len(self.groups)
+        for group, (native, place) in enumerate(zip(self._natives, self.groups, strict=True)):
+            due = envs[place]
             if due.any():
-                seeds = [self._course.seed_of(group.start + int(env)) for env in np.flatnonzero(due)]
+                seeds = [self._course.seed_of(place.start + int(env)) for env in np.flatnonzero(due)]
                 options = None if due.all() else {"reset_mask": due}
-                obs, info = native.reset(seed=np.array(seeds, dtype=np.int64), options=options)
-                self._obs[group], self._lives[group] = obs, info["lives"]
-        self._started = True
+                self._frames[group], info = native.reset(seed=np.array(seeds, dtype=np.int64), options=options)
+                self._lives[place] = info["lives"]
 
     def _reseed(self, envs: Array) -> None:
         if envs.any():
@@ -204,13 +208,13 @@ class AtariBatch:
                 self._seed(joining)
             if time < len(table):
                 self._play(checked_action(table[time], self.action_space, self.num_envs, clip=False))
-        if not (same_bits(self._obs, saved_obs) and np.array_equal(self._lives, saved_lives)):
+        if not (same_bits(self._obs(), saved_obs) and np.array_equal(self._lives, saved_lives)):
             raise NotReproducible(f"{self.env_id}: replaying the open games led to other frames")
 
     def _play(self, action: Array) -> None:
         """Step all games without counting anything."""
-        for native, group in zip(self._natives, self.groups, strict=True):
-            native.send(action[group])
-        for native, group in zip(self._natives, self.groups, strict=True):
-            self._obs[group], _, _, _, info = native.recv()
-            self._lives[group] = info["lives"]
+        for native, place in zip(self._natives, self.groups, strict=True):
+            native.send(action[place])
+        for group, (native, place) in enumerate(zip(self._natives, self.groups, strict=True)):
+            self._frames[group], _, _, _, info = native.recv()
+            self._lives[place] = info["lives"]

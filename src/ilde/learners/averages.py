@@ -10,25 +10,31 @@ from ilde.learners.guard import FiniteGuard
 
 
 class Averages:
-    """Sums that stay where they are, so that a captured step can add to them."""
+    """Sums that stay where they are, all in one place, so that a captured step adds to them in one go.
+
+    Every step reports the same names in the same order.
+    """
 
     def __init__(self) -> None:
-        self._totals: dict[str, Tensor] = {}
+        self._names: tuple[str, ...] = ()
+        self._sums = torch.zeros(0)
 
     def restart(self) -> None:
         """Forget what was added."""
-        for total in self._totals.values():
-            total.zero_()
+        self._sums.zero_()
 
     def add(self, parts: dict[str, Tensor]) -> None:
         """Add one step's numbers."""
-        for name, value in parts.items():
-            self._totals.setdefault(name, torch.zeros_like(value)).add_(value)
+        numbers = torch.stack(list(parts.values()))
+        if not self._names:
+            self._names, self._sums = tuple(parts), torch.zeros_like(numbers)
+        self._sums.add_(numbers)
 
     def read(self, steps: int, prefix: str) -> Metrics:
         """The means over so many steps; raises, naming them, if any is not finite."""
-        guard = FiniteGuard()
-        for name, total in self._totals.items():
+        totals, guard = self._sums.cpu(), FiniteGuard()
+        for name, total in zip(self._names, totals, strict=True):
             guard.watch(name, total)
         guard.check()
-        return {f"{prefix}/{name}": float(total) / steps for name, total in self._totals.items()}
+        means = (totals / steps).tolist()
+        return {f"{prefix}/{name}": mean for name, mean in zip(self._names, means, strict=True)}

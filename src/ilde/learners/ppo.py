@@ -17,7 +17,7 @@ from ilde.learners.averages import Averages
 from ilde.learners.base import RewardFunction
 from ilde.learners.guard import FiniteGuard
 from ilde.learners.returns import generalised_advantage
-from ilde.learners.steps import make_step
+from ilde.learners.steps import fused, make_step
 from ilde.nets.policy import ActorCritic
 
 
@@ -42,6 +42,8 @@ class PPOConfig:
     max_grad_norm: float = 0.5
     advantages: Literal["rollout", "minibatch", "raw"] = "rollout"
     """Over what advantages are normalised."""
+    fuse: bool = True
+    """On a GPU, compile the loss into few kernels; the same numbers to float tolerance."""
     hidden: int = 100
     """Units of each hidden layer on vector observations."""
     initial_log_std: float = 0.0
@@ -104,8 +106,9 @@ class PPO:
         self.optimiser = torch.optim.Adam(
             policy.parameters(), lr=self.learning_rate, eps=1e-5, fused=True, capturable=on_gpu
         )
+        self._loss = fused(ppo_loss, self.device) if config.fuse else ppo_loss
         self._step = make_step(self._learn, self.device)
-        self._rollout: Batch | None = None
+        self._held: tuple[Tensor, ...] = ()
         self._averages = Averages()
 
     @property
@@ -129,9 +132,10 @@ class PPO:
         guard.watch("reward", rewards)
         if self.config.anneal:
             self.learning_rate.fill_(self.config.learning_rate * max(0.0, 1.0 - progress))
-        batch = self._hold(self._batch(rollout, rewards))
+        batch = self._batch(rollout, rewards)
         guard.watch("advantage", batch.advantage)
         guard.check()
+        self._hold(batch)
         minibatches = self._minibatches(len(batch.value))
         self._averages.restart()
         for index in minibatches:
@@ -176,22 +180,22 @@ class PPO:
             index += order[: count * width].split(width)
         return index
 
-    def _hold(self, batch: Batch) -> Batch:
-        """Put the rollout where the step reads it; a captured step always reads from the same place."""
+    def _hold(self, batch: Batch) -> None:
+        """Put the rollout where the step reads it, its numbers side by side; a captured step reads nowhere else."""
+        fresh = (batch.obs, batch.action, torch.stack(batch[2:], -1))
         if self.device.type == "cpu":
-            self._rollout = batch
-        elif self._rollout is None:
-            self._rollout = Batch(*(x.clone() for x in batch))
+            self._held = fresh
+        elif not self._held:
+            self._held = tuple(x.clone() for x in fresh)
         else:
-            for held, fresh in zip(self._rollout, batch, strict=True):
-                held.copy_(fresh)
-        return self._rollout
+            for held, new in zip(self._held, fresh, strict=True):
+                held.copy_(new)
 
     def _learn(self, minibatch: tuple[Tensor, ...]) -> dict[str, Tensor]:
-        assert self._rollout is not None
         (index,) = minibatch
-        loss, parts = ppo_loss(self.policy, Batch(*(x[index] for x in self._rollout)), self.config)
-        self.optimiser.zero_grad(set_to_none=False)
+        obs, action, numbers = (x[index] for x in self._held)
+        loss, parts = self._loss(self.policy, Batch(obs, action, *numbers.unbind(-1)), self.config)
+        self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
         self.optimiser.step()

@@ -52,7 +52,11 @@ class ConvTrunk(nn.Module):
 
     def forward(self, obs: Tensor) -> Tensor:
         """Units (B, 512)."""
-        hidden: Tensor = self.dense(self.convs(obs.float() / 255.0))
+        images = obs.float() / 255.0
+        if images.is_cuda:
+            # Convolutions on a GPU work channels last; otherwise every one of them would turn its images over.
+            images = images.contiguous(memory_format=torch.channels_last)
+        hidden: Tensor = self.dense(self.convs(images))
         return hidden
 
 

@@ -103,6 +103,11 @@ def _successors(transitions: Transitions, features: Tensor, space: FeatureSpace)
     return successors
 
 
+def read_numbers(numbers: dict[str, Tensor]) -> Metrics:
+    """Bring single numbers to the host, all in one transfer: each of its own would wait for the device."""
+    return dict(zip(numbers, torch.stack(list(numbers.values())).tolist(), strict=True)) if numbers else {}
+
+
 def subsampled(demos: Encoded, every: int, generator: torch.Generator, *, least: int) -> Encoded:
     """Every `every`-th demonstrated transition from a random offset; all where fewer than `least` would be left."""
     offset = int(torch.randint(every, (1,), generator=generator))

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ilde.data import Metrics, Rollout, Transitions
 from ilde.nets.features import FeatureSpace
-from ilde.rewards.base import ActionCode, RewardModel, encode
+from ilde.rewards.base import ActionCode, RewardModel, encode, read_numbers
 from ilde.rewards.expression import TermName
 from ilde.rewards.scaling import ReturnScale
 
@@ -75,6 +75,7 @@ class RewardMix:
         """Let the terms learn from a rollout, then move the scales."""
         encoded = encode(rollout.transitions, self.space, self.code, rollout.ended)
         metrics: Metrics = {}
+        numbers: dict[str, Tensor] = {}
         total = torch.zeros_like(rollout.value)
         for name, term in self.terms.items():
             metrics |= term.model.update(encoded)
@@ -83,13 +84,14 @@ class RewardMix:
                 term.scale.update(raw, rollout.ended)
             share = _weighted(raw, term)
             total = total + share
-            metrics |= {f"reward/{name}": float(share.mean()), f"reward/{name}_raw": float(raw.mean())}
-            metrics |= {f"reward/{name}_std": float(share.std())}
+            numbers |= {f"reward/{name}": share.mean(), f"reward/{name}_raw": raw.mean()}
+            numbers |= {f"reward/{name}_std": share.std()}
         if self.total_scale is not None:
             self.total_scale.update(total, rollout.ended)
         total = self._scaled(total)
         self._latest = (rollout.transitions, total)
-        return metrics | {"reward/total": float(total.mean())}
+        numbers["reward/total"] = total.mean()
+        return metrics | read_numbers(numbers)
 
     def reward(self, transitions: Transitions) -> Tensor:
         """The reward of each transition; the latest rollout's is remembered, since `update` had to compute it."""

@@ -18,7 +18,7 @@ from torch.nn.functional import softplus
 from ilde.data import Metrics
 from ilde.nets.layers import linear, mlp, xavier
 from ilde.randomness import minibatches
-from ilde.rewards.base import INPUT_LIMIT, Encoded, subsampled
+from ilde.rewards.base import INPUT_LIMIT, Encoded, read_numbers, subsampled
 
 EXPONENT_LIMIT = 16.0
 """Where the exponential of the bottleneck turns straight: it would overflow at 88."""
@@ -154,7 +154,7 @@ class AdversarialReward:
                 for name, value in self._learn(self.demos[index], policy[drawn]).items():
                     totals[name] = totals.get(name, torch.zeros_like(value)) + value
                 steps += 1
-        return {f"disc/{name}": float(total / steps) for name, total in totals.items()}
+        return read_numbers({f"disc/{name}": total / steps for name, total in totals.items()})
 
     def _learn(self, demos: Tensor, policy: Tensor) -> dict[str, Tensor]:
         loss, statistics = self.loss(demos, policy)

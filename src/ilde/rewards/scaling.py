@@ -27,10 +27,13 @@ class ReturnScale:
         """Run the filter over a rollout (T, N) and move the spread."""
         rewards, ends = reward.double().cpu().numpy(), ended.cpu().numpy()
         returns = np.empty_like(rewards)
+        accumulated = self.accumulated.copy()
         for t in range(len(rewards)):
-            self.accumulated = self.accumulated * self.discount + rewards[t]
-            returns[t] = self.accumulated
-            self.accumulated = np.where(ends[t], 0.0, self.accumulated)
+            accumulated *= self.discount
+            accumulated += rewards[t]
+            returns[t] = accumulated
+            accumulated[ends[t]] = 0.0
+        self.accumulated = accumulated
         self.moments.update(torch.from_numpy(returns.ravel()))
 
     @property
