@@ -42,7 +42,8 @@ class Task:
     recordings: tuple[Recording, ...]
 
 
-TRAJECTORIES = (Recording("four-v0", ("--episodes", "4")), Recording("one-v0", ("--episodes", "1")))
+ONE = Recording("one-v0", ("--episodes", "1"))
+TRAJECTORIES = (Recording("four-v0", ("--episodes", "4")), ONE)
 GAMES = (Recording("one-life-v0", ("--until", "life")), Recording("full-v0", ("--until", "episode")))
 TREMBLES = tuple(
     Recording(f"one-life-tremble-{p}-v0", ("--until", "life", "--tremble", p))
@@ -50,10 +51,10 @@ TREMBLES = tuple(
 )
 
 
-def _mujoco(name: str, env: str, steps: int) -> Task:
+def _mujoco(name: str, env: str, steps: int, recordings: tuple[Recording, ...] = TRAJECTORIES) -> Task:
     # Small rollouts: an expert within minutes, where the paper's 32 x 2048 needs ten million steps.
     settings = ("--preset", "quick", "--steps", str(steps), "--ppo.entropy-weight", "0")
-    return Task(name, env, settings, TRAJECTORIES)
+    return Task(name, env, settings, recordings)
 
 
 def _atari(name: str, env: str, *more: Recording, steps: int = 10_000_000) -> Task:
@@ -66,6 +67,7 @@ TASKS = (
     _mujoco("walker2d-v4", "Walker2d-v4", 2_000_000),
     _mujoco("humanoidstandup-v4", "HumanoidStandup-v4", 1_000_000),
     _mujoco("ant-v4", "Ant-v4", 2_000_000),
+    _mujoco("hopper-v5", "Hopper-v5", 1_000_000, (ONE,)),
     _atari("beamrider", "ALE/BeamRider-v5", *TREMBLES),
     _atari("demonattack", "ALE/DemonAttack-v5"),
     _atari("battlezone", "ALE/BattleZone-v5"),
