@@ -52,10 +52,8 @@ class ConvTrunk(nn.Module):
 
     def forward(self, obs: Tensor) -> Tensor:
         """Units (B, 512)."""
-        images = obs.float() / 255.0
-        if images.is_cuda:
-            # Convolutions on a GPU work channels last; otherwise every one of them would turn its images over.
-            images = images.contiguous(memory_format=torch.channels_last)
+        # Convolutions work channels last, on a GPU and on a CPU; otherwise each of them would turn its images over.
+        images = (obs.float() / 255.0).contiguous(memory_format=torch.channels_last)
         hidden: Tensor = self.dense(self.convs(images))
         return hidden
 
