@@ -75,8 +75,8 @@ def save_policy_file(loaded: LoadedPolicy, path: Path) -> None:
     if not isinstance(loaded.policy, nn.Module):
         raise UserError(f"{path}: a policy of method {loaded.config.method} has no weights to save")
     facts = {"config": to_dict(loaded.config), "env_steps": loaded.env_steps, "demonstrator": loaded.demonstrator}
-    weights = {name: tensor.cpu().clone() for name, tensor in loaded.policy.state_dict().items()}
-    safetensors.torch.save_file(weights, path, {POLICY_KEY: json.dumps(facts)})
+    # The actor and the critic of images share their trunk: it is written once.
+    safetensors.torch.save_model(loaded.policy, str(path), {POLICY_KEY: json.dumps(facts)})
 
 
 def load_policy_file(path: Path, device: torch.device | str = "cpu") -> LoadedPolicy:
@@ -84,12 +84,11 @@ def load_policy_file(path: Path, device: torch.device | str = "cpu") -> LoadedPo
     try:
         with safetensors.safe_open(path, "pt") as file:
             facts = json.loads((file.metadata() or {})[POLICY_KEY])
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
         config = from_dict(RunConfig, facts["config"])
         learner, action_space = _untrained(config, device)
         policy = learner.policy
         assert isinstance(policy, nn.Module)
-        policy.load_state_dict(weights)
+        safetensors.torch.load_model(policy, path, device=str(device))
         return LoadedPolicy(policy, config, int(facts["env_steps"]), facts["demonstrator"], action_space)
     except (safetensors.SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise UserError(f"{path}: not a policy file ({' '.join(str(error).split())})") from None

@@ -19,7 +19,7 @@ COLUMNS = ("mean", "std", "interval", "episodes", "demonstrator", "ratio")
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", type=Path, help="a folder that `ilde train` wrote")
+    parser.add_argument("run", metavar="RUN", type=Path, help="a folder that `ilde train` wrote, or a policy file")
     parser.add_argument(
         "--episodes", type=whole_number, default=EPISODES, metavar="N", help=f"whole episodes (default: {EPISODES})"
     )

@@ -74,6 +74,9 @@ def fused(function: Callable[P, R], device: torch.device) -> Callable[P, R]:
     """
     if device.type != "cuda" or not _can_compile():
         return function
+    from torch._inductor import config as inductor
+
+    inductor.compile_threads = 1  # a crowd of compiling processes would fight the simulator for the cores
     compiled = torch.compile(function, dynamic=False, options={"deterministic": True})
 
     @wraps(function)
