@@ -25,7 +25,7 @@ EVALUATION_EPISODES = 20
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--env", metavar="ENV", help="the environment; a run's policy knows its own")
-    parser.add_argument("--policy", required=True, metavar="RUN|random", help="a folder `ilde train` wrote, a policy file, or random")
+    parser.add_argument("--policy", required=True, metavar="RUN|random", help="a run, a policy file, or random")
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="the file to write, such as mine.npz")
     parser.add_argument("--episodes", type=whole_number, default=1, metavar="N", help="to record (default: 1)")
     parser.add_argument(
