@@ -13,6 +13,8 @@ from ilde.demos.bundled import bundled_names
 from ilde.envs import single_env
 from ilde.envs.atari import _native_env
 from ilde.envs.names import atari_game, is_atari
+from ilde.nets.distributions import Categorical
+from ilde.nets.policy import ActorCritic
 from ilde.policies import bundled_policy
 from ilde.randomness import torch_generator
 
@@ -48,6 +50,20 @@ def test_the_stored_actions_are_those_of_the_shipped_policy() -> None:
     action = demonstrator.policy.act(obs, torch_generator(0, "unused"), greedy=True).action.clamp(-1, 1)
     np.testing.assert_allclose(action.numpy(), episode.action, rtol=0, atol=1e-5)
     assert not episode.trembled.any()
+
+
+@pytest.mark.parametrize(("name", "trembles"), [("one-life-v0", 0), ("one-life-tremble-0.3-v0", 1)])
+def test_the_stored_moves_are_those_of_the_shipped_policy_trembles_apart(name: str, trembles: int) -> None:
+    policy, episode = bundled_policy("beam_rider/one-life-v0").policy, resolve(f"beam_rider/{name}").episodes[0]
+    assert isinstance(policy, ActorCritic)
+    with torch.no_grad():
+        distribution, _ = policy(torch.from_numpy(episode.obs[:-1].copy()))
+    assert isinstance(distribution, Categorical)
+    own = torch.from_numpy(~episode.trembled)
+    chosen = distribution.log_prob(torch.from_numpy(episode.action))[own]
+    # Two moves may be worth the same to the last digits, which depend on how many games are judged together.
+    assert float((distribution.log_probs.max(-1).values[own] - chosen).max()) < 1e-4
+    assert (int(episode.trembled.sum()) > 0) == bool(trembles)
 
 
 def test_a_demonstrator_was_measured_over_many_episodes() -> None:
