@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from scipy import stats
 
 from ilde import launch
 from ilde.config import RunConfig, find_preset, override, to_dict
 from ilde.envs import simulator_versions
 from ilde.policies import LoadedPolicy, bundled_policy, evaluate_policy, load_policy, uniform_policy
+from ilde.reports.statistics import difference_interval
 from ilde.runs import RunDirectory, collect_provenance
 
 ENV = "HalfCheetah-v5"
@@ -70,12 +70,6 @@ def summarise(rows: list[dict[str, object]]) -> dict[str, np.ndarray]:
     """Greedy mean return of each seed, by method."""
     methods = dict.fromkeys(str(row["method"]) for row in rows)
     return {m: np.array([np.mean(row["greedy"]) for row in rows if row["method"] == m]) for m in methods}
-
-
-def difference_interval(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
-    """Welch's 95% interval of the difference of means over seeds."""
-    interval = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
-    return float(interval.low), float(interval.high)
 
 
 def report(rows: list[dict[str, object]], demonstrator: dict[str, list[float]], steps: int) -> Table:

@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("demos", "runs"),
     ("rewards", "learners"),
     ("config", "collector", "evaluation"),
-    ("trainer",),
+    ("trainer", "reports"),
     ("prepare", "policies"),
     ("launch", "video", "export"),
     ("watching", "bench", "api"),

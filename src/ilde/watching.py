@@ -18,7 +18,7 @@ from ilde.demos import Demonstrations
 from ilde.envs import make_envs
 from ilde.envs.base import Array
 from ilde.nets.policy import Policy
-from ilde.policies import LoadedPolicy
+from ilde.policies import LoadedPolicy, load_policy
 from ilde.prepare import choose_device
 from ilde.randomness import torch_generator
 from ilde.rewards.base import encode
@@ -28,9 +28,13 @@ from ilde.runs import RunDirectory
 from ilde.trainer import Trainer
 from ilde.video.camera import Filmable, open_stage
 from ilde.video.canvas import Picture, Strip, draw_frame
-from ilde.video.scenes import Scene, perform, reenact
+from ilde.video.scenes import MAX_FPS, Scene, perform, reenact
+from ilde.video.stills import evenly
 from ilde.video.strips import reward_strips, score_strip
 from ilde.video.writer import check_video, side_by_side, write_video
+
+STILL_STEPS, STILL_FPS = 300, 4
+"""Agent steps from which stills are taken, and how many pictures of a second they are chosen from."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,7 @@ def film(
     clip_actions: bool = True,
     device: torch.device | str = "cpu",
     rendered: bool = False,
+    max_fps: int = MAX_FPS,
 ) -> Film:
     """Film whole episodes of a policy, or their first `max_steps`; with a reward, its terms are shown as well.
 
@@ -82,13 +87,14 @@ def film(
         clip_actions: move continuous actions into their bounds.
         device: where policy and reward live.
         rendered: film MuJoCo through OpenGL rather than draw it; slow without a graphics card.
+        max_fps: pictures of a second at most.
     """
     shots, fps = [], 0.0
     for number in range(episodes):
         stage = open_stage(env, seed + number, clip_actions=clip_actions, rendered=rendered)
         generator = torch_generator(seed + number, "filming", device)
         try:
-            scene = perform(stage, policy, generator, greedy, max_steps)
+            scene = perform(stage, policy, generator, greedy, max_steps, max_fps)
         finally:
             stage.envs.close()
         fps = stage.fps / scene.stride
@@ -106,11 +112,12 @@ def film_demonstration(
     title: str = "",
     max_steps: int | None = None,
     device: torch.device | str = "cpu",
+    max_fps: int = MAX_FPS,
 ) -> Film:
     """Film what the demonstrator did: image observations as recorded, everything else acted out again."""
     stage = open_stage(demos.env_id, 0, clip_actions=False)
     try:
-        scene = reenact(stage, demos, episode, max_steps, torch.device(device))
+        scene = reenact(stage, demos, episode, max_steps, torch.device(device), max_fps)
     finally:
         stage.envs.close()
     return Film(((title, scene, _strips(scene, reward, demonstrator)),), stage.fps / scene.stride)
@@ -147,6 +154,20 @@ def watch(
         rendered=rendered,
     )
     return write_video(shot, video, shot.fps)
+
+
+def run_stills(run: Path, *, seed: int = 0, max_steps: int = STILL_STEPS) -> list[Picture]:
+    """A few pictures of an episode of a run's newest policy, or of its first steps."""
+    loaded = load_policy(run)
+    config = loaded.config
+    clips = config.clip_actions
+    shot = film(loaded.policy, config.env, seed=seed, max_steps=max_steps, clip_actions=clips, max_fps=STILL_FPS)
+    return evenly(shot.scenes[0][1].reel)
+
+
+def demonstration_stills(demos: Demonstrations, *, max_steps: int = STILL_STEPS) -> list[Picture]:
+    """A few pictures of what was demonstrated first."""
+    return evenly(film_demonstration(demos, max_steps=max_steps, max_fps=STILL_FPS).scenes[0][1].reel)
 
 
 def film_side_by_side(

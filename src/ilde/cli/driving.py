@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from ilde.cli.display import PlainDisplay, RichDisplay, choose_display
 from ilde.cli.printing import print_json, print_table
 from ilde.cli.signals import StopRequest
+from ilde.reports.outcomes import LAST_POINTS, last_points
 from ilde.runs import RunDirectory
 
 if TYPE_CHECKING:
     from ilde.launch import Run
 
-LAST_POINTS = 4
 COLUMNS = ("actions", "mean", "95% interval", "episodes", "demonstrator", "ratio")
 
 
@@ -75,12 +75,6 @@ def outcome(path: Path) -> dict[str, Any]:
         "evaluations": [row for row in folder.evaluations.rows() if row.get("final")],
         "last_points": last_points(folder.evaluations.rows()),
     }
-
-
-def last_points(rows: list[dict[str, Any]]) -> float | None:
-    """The paper's figure for a run: the mean of the last four evaluations along the way; None with fewer."""
-    means = [float(row["mean"]) for row in rows if not row["final"]][-LAST_POINTS:]
-    return sum(means) / LAST_POINTS if len(means) == LAST_POINTS else None
 
 
 def print_outcome(path: Path, evaluation_share: float | None = None, *, as_json: bool) -> None:

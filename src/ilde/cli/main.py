@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from ilde.cli import demos, evaluate, exchange, lists, products, record, theory, train
+from ilde.cli import demos, evaluate, exchange, lists, products, record, report, theory, train
 from ilde.cli.verbs import UsageError, Verb, did_you_mean
 
 VERBS: tuple[Verb, ...] = (
@@ -18,6 +18,7 @@ VERBS: tuple[Verb, ...] = (
     *record.VERBS,
     *exchange.VERBS,
     *lists.VERBS,
+    *report.VERBS,
     *products.VERBS,
     *theory.VERBS,
 )

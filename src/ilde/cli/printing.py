@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ilde.reports.numbers import number as number
+
 WIDTH = 160
 """Columns where there is no terminal to ask: a file or a pipe has room."""
 
@@ -54,13 +56,6 @@ def cell_text(value: object) -> str:
         case [None, None]:
             return "-"
     return str(value)
-
-
-def number(value: float) -> str:
-    """A score or a ratio: four figures, and whole numbers from a thousand on."""
-    if not math.isfinite(value):
-        return str(value)
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def duration(seconds: float) -> str:

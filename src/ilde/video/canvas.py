@@ -64,7 +64,7 @@ class Strip:
 
 def draw_frame(picture: Picture, title: str, strips: Sequence[Strip], step: int) -> Picture:
     """The frame of one step: title, picture, strips."""
-    upper = _fit(picture)
+    upper = fit(picture)
     lower = _blank(ROW * len(strips))
     for row, strip in enumerate(strips):
         _draw_strip(ImageDraw.Draw(lower), strip, step, row * ROW)
@@ -83,11 +83,11 @@ def caption(frame: Picture, label: str) -> Picture:
     return np.concatenate([np.asarray(band.reduce(OVERSAMPLING)), frame])
 
 
-def _fit(picture: Picture) -> Image.Image:
-    """The picture at the frame's width: small ones by whole pixels, as a game shows them."""
+def fit(picture: Picture, width: int = WIDTH) -> Image.Image:
+    """The picture at a frame's width: small ones by whole pixels, as a game shows them."""
     image = Image.fromarray(picture)
-    size = (WIDTH, round(WIDTH * image.height / image.width))
-    return image.resize(size, Image.Resampling.NEAREST if image.width * 2 <= WIDTH else Image.Resampling.LANCZOS)
+    size = (width, round(width * image.height / image.width))
+    return image.resize(size, Image.Resampling.NEAREST if image.width * 2 <= width else Image.Resampling.LANCZOS)
 
 
 def _blank(height: int) -> Image.Image:

@@ -46,9 +46,16 @@ class Scene:
     transitions: Transitions
 
 
-def perform(stage: Stage, policy: Policy, generator: torch.Generator, greedy: bool, max_steps: int | None) -> Scene:
+def perform(
+    stage: Stage,
+    policy: Policy,
+    generator: torch.Generator,
+    greedy: bool,
+    max_steps: int | None,
+    max_fps: int = MAX_FPS,
+) -> Scene:
     """Play one episode."""
-    reel, stride = Reel(), _stride(stage)
+    reel, stride = Reel(), _stride(stage, max_fps)
     obs = stage.envs.reset()
     seen: list[Array] = [obs]
     actions: list[Array] = []
@@ -70,11 +77,18 @@ def perform(stage: Stage, policy: Policy, generator: torch.Generator, greedy: bo
     return Scene(reel, stride, transitions.to(generator.device))
 
 
-def reenact(stage: Stage, demos: Demonstrations, number: int, max_steps: int | None, device: torch.device) -> Scene:
+def reenact(
+    stage: Stage,
+    demos: Demonstrations,
+    number: int,
+    max_steps: int | None,
+    device: torch.device,
+    max_fps: int = MAX_FPS,
+) -> Scene:
     """Take a recorded episode's actions again, in the environment it was recorded on."""
     episode = demos.episodes[number]
     steps = min(len(episode), max_steps or len(episode))
-    reel, stride = Reel(), _stride(stage)
+    reel, stride = Reel(), _stride(stage, max_fps)
     move = _retrace(stage, demos, number)
     for t in range(steps):
         move(t)
@@ -121,5 +135,5 @@ def _transitions(seen: Array, actions: Array, rewards: Array, ends: Array) -> Tr
     )
 
 
-def _stride(stage: Stage) -> int:
-    return -(-stage.fps // MAX_FPS)
+def _stride(stage: Stage, max_fps: int) -> int:
+    return -(-stage.fps // max_fps)

@@ -1,0 +1,115 @@
+"""`ilde report`: tables of runs beside their controls, and one page of them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ilde.cli.printing import print_json, print_rich
+from ilde.cli.verbs import Verb
+
+if TYPE_CHECKING:
+    from ilde.reports.gathering import Gathered
+    from ilde.reports.page import Report
+    from ilde.reports.tables import WordTable
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "runs", metavar="RUNS", type=Path, nargs="+", help="folders with runs at any depth, or files of outcomes"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write one self-contained page, such as report.html")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as Markdown")
+    parser.add_argument("--outcomes", type=Path, metavar="FILE", help="write all this is made from as one small JSON")
+    parser.add_argument("--title", default="Imitation report", metavar="TEXT", help="of the page")
+    parser.add_argument("--sampled", action="store_true", help="compare sampled actions rather than the most likely")
+    parser.add_argument("--film", action="store_true", help="show demonstrator and policies at work on the page")
+
+
+def run_report(args: argparse.Namespace) -> int:
+    """Read runs, compare them, and write what was asked for."""
+    from ilde.cli.filming import film_tasks
+    from ilde.reports.across import aggregate
+    from ilde.reports.comparison import compare
+    from ilde.reports.documents import document
+    from ilde.reports.page import Report
+    from ilde.reports.tables import all_tables
+
+    gathered = _gather(args.runs)
+    comparisons = compare(gathered.outcomes, greedy=not args.sampled)
+    films = film_tasks(comparisons, gathered.folders, _note) if args.film else {}
+    report = Report(args.title, comparisons, aggregate(comparisons), films, gathered.skipped)
+    tables = all_tables(report.comparisons, report.aggregates)
+    written = _write(args, gathered, report, tables)
+    if args.json:
+        told = {"title": args.title, **document(report.comparisons, report.aggregates)}
+        print_json(told | {"skipped": dict(gathered.skipped), "files": [str(path) for path in written]})
+        return 0
+    for table in tables:
+        _print(table)
+    for path in written:
+        print(f"wrote {path} ({path.stat().st_size / 1024:,.0f} KiB)")
+    return 0
+
+
+def _gather(sources: list[Path]) -> Gathered:
+    """Read all runs, with a word on those that cannot be read."""
+    from rich.console import Console
+
+    from ilde.reports.gathering import gather
+
+    with Console(stderr=True).status("reading runs") as status:
+        gathered = gather(sources, lambda name: status.update(f"reading {name}"))
+    for name, reason in gathered.skipped.items():
+        _note(f"skipped {name}: {reason}")
+    return gathered
+
+
+def _write(args: argparse.Namespace, gathered: Gathered, report: Report, tables: list[WordTable]) -> list[Path]:
+    from ilde.reports.outcome_files import save_outcomes
+    from ilde.reports.page import render
+    from ilde.reports.tables import markdown
+    from ilde.reports.writing import write_text
+
+    if args.out is not None:
+        write_text(args.out, render(report))
+    if args.markdown is not None:
+        write_text(args.markdown, markdown(args.title, tables))
+    if args.outcomes is not None:
+        save_outcomes(gathered.outcomes, args.outcomes)
+    return [path for path in (args.out, args.markdown, args.outcomes) if path is not None]
+
+
+def _print(table: WordTable) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    print(table.title)  # a table's own title would be broken at the table's width
+    drawn = Table(box=None, pad_edge=False, header_style="bold")
+    ends = (0, len(table.columns) - 1)
+    for number, column in enumerate(table.columns):
+        drawn.add_column(column, justify="left" if number in ends else "right")
+    for cells in table.rows:
+        drawn.add_row(*map(Text, cells))
+    print_rich(drawn)
+    for note in table.notes:
+        print(f"- {note}")
+    print()
+
+
+def _note(message: str) -> None:
+    print(message, file=sys.stderr)
+
+
+VERBS = (
+    Verb(
+        "report",
+        "compare runs with their controls, and make one page of them",
+        "ilde report runs/ --out report.html",
+        run_report,
+        _arguments,
+        details="A method is said to imitate where the 95% interval of its difference to every control lies above 0.",
+    ),
+)

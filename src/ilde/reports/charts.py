@@ -1,0 +1,171 @@
+"""Charts as small pieces of HTML: lines in a stretched SVG, every word beside it, so that no width makes it unreadable.
+
+Colours are classes; the style sheet gives them values for light and for dark.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ilde.reports.curves import Band
+from ilde.reports.markup import Html, element, join
+from ilde.reports.numbers import magnitude, score
+from ilde.reports.statistics import Interval, Scores
+
+SIDE = 1000
+"""Of a drawing's own units, each way."""
+TICKS = 5
+FEW = 6
+"""Lines whose bands can still be told apart."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve of a chart."""
+
+    label: str
+    style: str
+    """A class of the style sheet."""
+    band: Band
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From values to places between 0 and 1."""
+
+    low: float
+    high: float
+
+    def __call__(self, value: float) -> float:
+        """The place of a value, cut off at the ends."""
+        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def ticks(self, count: int = TICKS) -> list[float]:
+        """About so many round values within it."""
+        rough = (self.high - self.low) / count
+        size = 10.0 ** math.floor(math.log10(rough))
+        step = next(factor * size for factor in (1, 2, 5, 10) if factor * size >= rough)
+        return [step * k for k in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
+
+
+def scale_over(values: Sequence[float], margin: float = 0.05) -> Scale:
+    """A scale that holds all values, with a margin on either side."""
+    low, high = min(values), max(values)
+    room = (high - low) * margin or max(abs(high), 1.0) * margin
+    return Scale(low - room, high + room)
+
+
+def line_chart(title: str, lines: Sequence[Line], demonstrator: float | None) -> Html:
+    """Curves over training with their intervals, and the demonstrator's level."""
+    across = scale_over([float(end) for line in lines for end in line.band.env_steps[[0, -1]]] + [0.0], margin=0.0)
+    levels = [end for line in lines for end in line.band.extent] + ([] if demonstrator is None else [demonstrator])
+    up = scale_over(levels)
+    drawing = [_grid(across, up), *(_interval(line, across, up) for line in lines)]
+    drawing += [_curve(line, across, up) for line in lines]
+    goal = () if demonstrator is None else (_goal(demonstrator, up),)
+    return element(
+        "figure",
+        element("figcaption", title),
+        _plot(_svg(*drawing), across, up, *goal),
+        keys([(line.label, f"line {line.style}") for line in lines]),
+        class_="chart many" if len(lines) > FEW else "chart",
+    )
+
+
+def keys(entries: Sequence[tuple[str, str]]) -> Html:
+    """A legend: labels and the classes they are drawn with."""
+    items = []
+    for label, style in entries:
+        shape = element("path", d="M0 5H26V9H0Z" if style.startswith("share") else "M0 7H26", class_=style)
+        drawing = element("svg", shape, viewBox="0 0 26 14", aria_hidden="true")
+        items.append(element("li", drawing, label, class_=f"key {style.split()[-1]}"))
+    return element("ul", *items, class_="keys")
+
+
+def score_axis(scale: Scale) -> Html:
+    """The values under the strips of a table."""
+    ticks = [tick for tick in scale.ticks(4) if 0.04 < scale(tick) < 0.96]
+    return element("div", *(element("span", magnitude(t), style=f"left:{scale(t):.2%}") for t in ticks), class_="axis")
+
+
+def share_chart(label: str, env_steps: Scores, shares: Mapping[str, Scores], styles: Mapping[str, str]) -> Html:
+    """Parts of a whole over training, one above the other."""
+    across, up = Scale(0.0, float(env_steps[-1])), Scale(0.0, 1.0)
+    base, areas = np.zeros_like(env_steps), []
+    for name, values in shares.items():
+        top = base + values
+        points = _points(env_steps, top, across, up) + _points(env_steps[::-1], base[::-1], across, up)
+        areas.append(element("polygon", points=" ".join(points), class_=f"share {styles[name]}"))
+        base = top
+    return element(
+        "figure", element("figcaption", label), _plot(_svg(*areas), across, up, percent=True), class_="small chart"
+    )
+
+
+def score_strip(scores: Sequence[float], interval: Interval | None, goal: float | None, scale: Scale) -> Html:
+    """One row's seeds as dots on a line, its 95% interval and the demonstrator."""
+    marks = []
+    if interval is not None:
+        left, right = scale(interval[0]), scale(interval[1])
+        marks.append(element("i", class_="bar", style=f"left:{left:.2%};width:{right - left:.2%}"))
+    if goal is not None:
+        marks.append(element("i", class_="goal", style=f"left:{scale(goal):.2%}"))
+    marks += [element("i", class_="dot", style=f"left:{scale(value):.2%}") for value in scores]
+    mean = sum(scores) / len(scores)
+    marks.append(element("i", class_="mean", style=f"left:{scale(mean):.2%}"))
+    return element("div", *marks, class_="strip", aria_hidden="true")
+
+
+def _plot(drawing: Html, across: Scale, up: Scale, *over: Html, percent: bool = False) -> Html:
+    levels = [
+        element("span", f"{tick:.0%}" if percent else magnitude(tick), style=f"bottom:{up(tick):.2%}")
+        for tick in up.ticks(2 if percent else TICKS)
+    ]
+    steps = [element("span", magnitude(tick), style=f"left:{across(tick):.2%}") for tick in across.ticks()]
+    return element(
+        "div",
+        element("div", *levels, class_="y"),
+        element("div", drawing, *over, class_="area"),
+        element("div", *steps, class_="x"),
+        class_="plot",
+    )
+
+
+def _svg(*drawing: Html) -> Html:
+    return element("svg", *drawing, viewBox=f"0 0 {SIDE} {SIDE}", preserveAspectRatio="none", aria_hidden="true")
+
+
+def _points(xs: Scores, ys: Scores, across: Scale, up: Scale) -> list[str]:
+    return [f"{SIDE * across(float(x)):.0f},{SIDE * (1 - up(float(y))):.0f}" for x, y in zip(xs, ys, strict=True)]
+
+
+def _grid(across: Scale, up: Scale) -> Html:
+    rows = [SIDE * (1 - up(tick)) for tick in up.ticks()]
+    columns = [SIDE * across(tick) for tick in across.ticks()]
+    lines = [element("line", x1=0, x2=SIDE, y1=f"{y:.0f}", y2=f"{y:.0f}") for y in rows]
+    lines += [element("line", x1=f"{x:.0f}", x2=f"{x:.0f}", y1=0, y2=SIDE) for x in columns]
+    return element("g", *lines, class_="grid")
+
+
+def _interval(line: Line, across: Scale, up: Scale) -> Html:
+    spread = line.band.spread
+    if spread is None:
+        return Html()
+    steps, mean = line.band.env_steps, line.band.mean
+    points = _points(steps, mean + spread, across, up)
+    points += _points(steps[::-1], (mean - spread)[::-1], across, up)
+    return element("polygon", points=" ".join(points), class_=f"band {line.style}")
+
+
+def _curve(line: Line, across: Scale, up: Scale) -> Html:
+    points = _points(line.band.env_steps, line.band.mean, across, up)
+    return element("path", d=f"M{' '.join(points)}", class_=f"line {line.style}")
+
+
+def _goal(demonstrator: float, up: Scale) -> Html:
+    words = join("demonstrator ", score(demonstrator))
+    return element("div", element("span", words), class_="goal", style=f"bottom:{up(demonstrator):.2%}")

@@ -1,0 +1,80 @@
+"""What a reader of a table must know: runs that are not in it, single seeds, budgets and settings that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ilde.reports.numbers import counted
+from ilde.reports.outcomes import Outcome
+from ilde.reports.rows import Row
+
+FEW_EPISODES = 10
+
+
+def notes_on(rows: Sequence[Row], unfinished: Iterable[Outcome], repeated: Iterable[Outcome]) -> tuple[str, ...]:
+    """The notes under a table, most important first."""
+    found = (
+        *_unfinished(unfinished),
+        *_budgets(rows),
+        *_settings(rows),
+        *_single_seeds(rows),
+        *_few_episodes(rows),
+        *_repeated(repeated),
+        *_no_ratio(rows),
+    )
+    return tuple(found)
+
+
+def _unfinished(outcomes: Iterable[Outcome]) -> list[str]:
+    """Runs that broke off are named: leaving out the failures alone would flatter a method."""
+    named = [
+        f"{o.method} seed {o.seed} ({_how_far(o)})" for o in sorted(outcomes, key=lambda o: (o.state, o.method, o.seed))
+    ]
+    return [f"not in the table: {', '.join(named)}"] if named else []
+
+
+def _how_far(outcome: Outcome) -> str:
+    if outcome.state == "finished":
+        return "finished without a final evaluation"
+    return f"{outcome.state} at {outcome.env_steps:,} of {outcome.planned_steps:,} steps"
+
+
+def _budgets(rows: Sequence[Row]) -> list[str]:
+    budgets = sorted({row.env_steps for row in rows if row.env_steps and row.kind != "reference"})
+    if len(budgets) < 2:
+        return []
+    said = ", ".join(f"{steps:,}" for steps in budgets)
+    return [f"budgets differ ({said} steps): a control counts only for rows of its own budget"]
+
+
+def _settings(rows: Sequence[Row]) -> list[str]:
+    unlike = [
+        f"{row.label} ({', '.join(names)})"
+        for row in rows
+        if (names := [difference.control for difference in row.differences if not difference.alike])
+    ]
+    return [f"held against controls with other settings: {', '.join(unlike)}"] if unlike else []
+
+
+def _single_seeds(rows: Sequence[Row]) -> list[str]:
+    single = dict.fromkeys(row.method for row in rows if len(row.scores) == 1)
+    return [f"one seed has no interval, and nothing is claimed of it: {', '.join(single)}"] if single else []
+
+
+def _few_episodes(rows: Sequence[Row]) -> list[str]:
+    episodes = [final.episodes for row in rows for o in row.outcomes if (final := o.greedy or o.sampled)]
+    fewest = min(episodes, default=FEW_EPISODES)
+    if fewest >= FEW_EPISODES:
+        return []
+    return [f"final scores are means over as few as {counted(fewest, 'episode')} a seed"]
+
+
+def _repeated(outcomes: Iterable[Outcome]) -> list[str]:
+    names = [o.run for o in outcomes]
+    return [f"seeds that stand in the table already were left out: {', '.join(names)}"] if names else []
+
+
+def _no_ratio(rows: Sequence[Row]) -> list[str]:
+    if any(row.demonstrator is not None and row.demonstrator <= 0 for row in rows):
+        return ["no ratios: where the demonstrator's return is not positive, they would order policies wrongly"]
+    return []

@@ -1,0 +1,247 @@
+"""What came of a run, as one small record: everything a table or a curve needs, and nothing else of its folder.
+
+Curves are thinned and rounded here, on reading, so that a record and its JSON form say exactly the same.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ilde.config import find_preset, to_dict
+from ilde.data import UserError
+from ilde.methods import METHODS, find_method
+from ilde.rewards.expression import parse_expression
+from ilde.runs import RunDirectory
+
+POINTS = 100
+"""At most so many of a curve are kept."""
+FIGURES = 5
+LAST_POINTS = 4
+NOT_A_VARIANT = {"method", "env", "demos", "reward", "steps", "seed", "preset", "device", "threads", "checkpoint_every"}
+"""Settings with a place of their own in the record, and those that do not move a result."""
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+"""What JSON of an unexpected shape leads to."""
+Row: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A value over training."""
+
+    env_steps: tuple[int, ...] = ()
+    values: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.env_steps) != len(self.values):
+            raise ValueError(f"a curve of {len(self.env_steps)} steps and {len(self.values)} values")
+        _require_finite(self.values)
+
+
+@dataclass(frozen=True)
+class FinalScore:
+    """True returns of whole episodes at the end of a run."""
+
+    mean: float
+    std: float
+    episodes: int
+
+    def __post_init__(self) -> None:
+        _require_finite((self.mean, self.std))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run."""
+
+    run: str
+    """Where it was found: the folder it was searched in, and the way from there."""
+    task: str
+    """The environment's id."""
+    method: str
+    reward: str
+    """The expression it was trained on."""
+    preset: str
+    variant: tuple[str, ...]
+    """Settings that differ from the preset's, as `ppo.learning_rate=0.001`."""
+    seed: int
+    env_steps: int
+    planned_steps: int
+    state: str
+    """As in `status.json`: finished, interrupted, failed, or running, which a killed run says as well."""
+    demos: str | None
+    """The demonstrations' name without their place on a disk; None where the run used none."""
+    fraction: float
+    """How much of each demonstrated episode was used."""
+    demos_hash: str | None
+    demonstrator: float | None
+    """The demonstrator's return."""
+    greedy: FinalScore | None
+    sampled: FinalScore | None
+    last_points: float | None
+    """The paper's figure: the mean of the last four evaluations along the way."""
+    training: Curve
+    """True scores of the training episodes, of sampled actions."""
+    evaluations: Curve
+    """Mean returns of the evaluations along the way."""
+    terms: Mapping[str, Curve]
+    """Of each reward term its weighted mean per step."""
+    steps_per_second: float | None
+    provenance: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        for names, kinds in _KINDS.items():
+            for name in names:
+                value = getattr(self, name)
+                if not isinstance(value, kinds) or isinstance(value, bool):
+                    raise TypeError(f"{name} is {str(value)[:40]!r}")
+        _require_finite(v for v in (self.demonstrator, self.last_points, self.steps_per_second) if v is not None)
+        find_method(self.method)
+        parse_expression(self.reward)
+
+    def final(self, *, greedy: bool) -> FinalScore | None:
+        """The score at the end, of the most likely actions or of sampled ones."""
+        return self.greedy if greedy else self.sampled
+
+
+_KINDS: dict[tuple[str, ...], Any] = {
+    ("run", "task", "method", "reward", "preset", "state"): str,
+    ("seed", "env_steps", "planned_steps"): int,
+    ("demos", "demos_hash"): str | None,
+    ("fraction",): float | int,
+    ("demonstrator", "last_points", "steps_per_second"): float | int | None,
+    ("terms", "provenance"): Mapping,
+}
+"""The laws of a record, which may come out of a stranger's file."""
+
+
+def read_outcome(path: Path, name: str) -> Outcome:
+    """What came of the run in a folder; raises `UserError` where it is damaged or not a run of this program."""
+    try:
+        return _read(RunDirectory.read(path), name)
+    except MALFORMED as error:
+        raise UserError(f"{path}: not a run that can be read ({type(error).__name__}: {error})") from None
+
+
+def _read(folder: RunDirectory, name: str) -> Outcome:
+    config, status, provenance = folder.config, folder.status, folder.provenance
+    method = find_method(config["method"])
+    reward = config.get("reward") or method.reward
+    metrics, evaluations = folder.metrics.rows(), folder.evaluations.rows()
+    finals = {row["greedy"]: final_score(row) for row in evaluations if row.get("final")}
+    along = [row for row in evaluations if not row.get("final")]
+    timing = folder.timing.rows()
+    demos, fraction = _demos(config.get("demos")) if provenance.get("demos_hash") else (None, 1.0)
+    return Outcome(
+        run=name,
+        task=config["env"],
+        method=method.name,
+        reward=reward,
+        preset=config["preset"],
+        variant=variant(config),
+        seed=config["seed"],
+        # The status of a run that is under way says where it began.
+        env_steps=max([status.env_steps, *(row["env_steps"] for row in metrics[-1:])]),
+        planned_steps=config["steps"],
+        state=status.state,
+        demos=demos,
+        fraction=fraction,
+        demos_hash=provenance.get("demos_hash"),
+        demonstrator=provenance.get("demonstrator"),
+        greedy=finals.get(True),
+        sampled=finals.get(False),
+        last_points=last_points(evaluations),
+        training=curve(metrics, "score/raw"),
+        evaluations=curve(along, "mean"),
+        terms={term.name: curve(metrics, f"reward/{term.name}") for term in parse_expression(reward)},
+        steps_per_second=_rounded(timing[-1]["time/steps_per_second"]) if timing else None,
+        provenance=_without_places({key: value for key, value in provenance.items() if key != "demonstrator"}),
+    )
+
+
+def final_score(row: Row) -> FinalScore:
+    """The score in a row of a journal, or of a file of outcomes."""
+    return FinalScore(float(row["mean"]), float(row["std"]), int(row["episodes"]))
+
+
+def last_points(rows: Sequence[Row]) -> float | None:
+    """The paper's figure for a run: the mean of the last four evaluations along the way; None with fewer."""
+    means = [float(row["mean"]) for row in rows if not row.get("final")][-LAST_POINTS:]
+    return sum(means) / LAST_POINTS if len(means) == LAST_POINTS else None
+
+
+def curve(rows: Iterable[Row], name: str) -> Curve:
+    """A value of a journal where it was finite, thinned to evenly spaced rows with the first and the last."""
+    known = [(int(row["env_steps"]), float(row[name])) for row in rows if row.get(name) is not None]
+    if len(known) > POINTS:
+        known = [known[round(k * (len(known) - 1) / (POINTS - 1))] for k in range(POINTS)]
+    return Curve(tuple(steps for steps, _ in known), tuple(_rounded(value) for _, value in known))
+
+
+def variant(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The settings of a run that differ from its preset's; how it was measured is left out."""
+    preset = _flat(to_dict(find_preset(config["preset"])))
+    # A setting that has come since the run is not in its configuration, and one that has gone is not in the preset.
+    found = [(name, value) for name, value in _flat(config).items() if preset.get(name, value) != value]
+    return tuple(
+        f"{name}={value}"
+        for name, value in sorted(found)
+        if name not in NOT_A_VARIANT and not name.startswith("evaluation.")
+    )
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat
+
+
+def _demos(argument: str | None) -> tuple[str, float]:
+    """Name and fraction of a DEMOS argument."""
+    if argument is None:
+        return "own recording", 1.0
+    name, colon, suffix = argument.rpartition(":")
+    part = colon and re.fullmatch(r"[0-9.]+(e-?[0-9]+)?", suffix)
+    return (_without_place(name), float(suffix)) if part else (_without_place(argument), 1.0)
+
+
+def _without_place(text: str) -> str:
+    """The text with every absolute path as its last name: a report travels, the folders of a machine do not."""
+    return re.sub(r"(?<![\w.~])/(?:[^/\s=]+/)+", "", text)
+
+
+def _without_places(value: Any) -> Any:
+    match value:
+        case str():
+            return _without_place(value)
+        case list():
+            return [_without_places(item) for item in value]
+        case dict():
+            return {name: _without_places(item) for name, item in value.items()}
+    return value
+
+
+def _require_finite(values: Iterable[float]) -> None:
+    if not all(map(math.isfinite, values)):
+        raise ValueError("a number that is not finite")
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{FIGURES}g}")
+
+
+def canonical(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
+    """Outcomes in the one order that tables and files have."""
+    ranks = {method.name: rank for rank, method in enumerate(METHODS)}
+
+    def key(outcome: Outcome) -> tuple[Any, ...]:
+        recording = (outcome.task, outcome.demos or "", outcome.fraction, outcome.demos_hash or "")
+        row = (ranks[outcome.method], outcome.reward, outcome.preset, outcome.variant, outcome.env_steps)
+        return (*recording, *row, outcome.seed, outcome.run)
+
+    return tuple(sorted(outcomes, key=key))

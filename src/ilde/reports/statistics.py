@@ -1,0 +1,104 @@
+"""What a few seeds say: means, interquartile means, and intervals that do not claim more than the seeds allow.
+
+Scores of several tasks come as strata, one array of seeds for each task; a resample draws seeds within their task, so
+that no task is ever left out of one. Nothing is known about the spread of a single seed, and none is invented.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Scores: TypeAlias = NDArray[np.float64]
+Strata: TypeAlias = Sequence[Scores]
+"""For each task its seeds' scores, along the last axis."""
+Interval: TypeAlias = tuple[float, float]
+
+RESAMPLES = 2000
+LEVEL = 0.95
+
+
+def scores_of(values: Sequence[float] | NDArray[Any]) -> Scores:
+    """Values as an array of float64."""
+    return np.asarray(values, dtype=np.float64)
+
+
+def mean_and_std(values: Sequence[float]) -> tuple[float, float | None]:
+    """Mean and sample standard deviation, as the paper prints them; one seed has no deviation."""
+    scores = scores_of(values)
+    return float(scores.mean()), float(scores.std(ddof=1)) if len(scores) > 1 else None
+
+
+def iqm(scores: Scores) -> Scores:
+    """The interquartile mean over the last axis: without the lowest and the highest quarter, rounded down."""
+    size = scores.shape[-1]
+    cut = size // 4
+    return np.asarray(np.sort(scores, axis=-1)[..., cut : size - cut].mean(axis=-1))
+
+
+def pooled_iqm(strata: Strata) -> Scores:
+    """The interquartile mean of all tasks' scores together, which must share a scale."""
+    return iqm(np.concatenate(strata, axis=-1))
+
+
+def improvement(ours: Strata, theirs: Strata) -> Scores:
+    """The probability that a run of ours beats one of theirs on the same task, averaged over tasks; ties count half."""
+    tasks = [_wins(mine, other) for mine, other in zip(ours, theirs, strict=True)]
+    return np.asarray(np.mean(tasks, axis=0))
+
+
+def _wins(ours: Scores, theirs: Scores) -> Scores:
+    gap = np.sign(ours[..., :, None] - theirs[..., None, :])
+    return np.asarray((gap.mean(axis=(-2, -1)) + 1) / 2)
+
+
+def bootstrap_interval(
+    statistic: Callable[[Strata], Scores], strata: Strata, generator: np.random.Generator, resamples: int = RESAMPLES
+) -> Interval | None:
+    """The 95% percentile interval of a statistic, seeds resampled within tasks; None if a task has a single seed."""
+    if not _can_resample(strata):
+        return None
+    return _percentiles(statistic(_resampled(strata, generator, resamples)))
+
+
+def improvement_interval(
+    ours: Strata, theirs: Strata, generator: np.random.Generator, resamples: int = RESAMPLES
+) -> Interval | None:
+    """The 95% bootstrap interval of the probability of improvement; None if either side has one seed on a task."""
+    if not (_can_resample(ours) and _can_resample(theirs)):
+        return None
+    mine, other = (_resampled(strata, generator, resamples) for strata in (ours, theirs))
+    return _percentiles(improvement(mine, other))
+
+
+def difference_interval(ours: Sequence[float] | Scores, theirs: Sequence[float] | Scores) -> Interval:
+    """Welch's 95% interval of the difference of means over seeds; infinite where a side has a single seed."""
+    mine, other = scores_of(ours), scores_of(theirs)
+    if min(len(mine), len(other)) < 2:
+        return (-math.inf, math.inf)
+    difference = float(mine.mean() - other.mean())
+    parts = [float(side.var(ddof=1)) / len(side) for side in (mine, other)]
+    if sum(parts) == 0:
+        return (difference, difference)
+    freedom = sum(parts) ** 2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (mine, other), strict=True))
+    spread = math.sqrt(sum(parts)) * float(stats.t.ppf(0.5 + LEVEL / 2, freedom))
+    return (difference - spread, difference + spread)
+
+
+def _can_resample(strata: Strata) -> bool:
+    return all(len(stratum) > 1 for stratum in strata)
+
+
+def _resampled(strata: Strata, generator: np.random.Generator, resamples: int) -> list[Scores]:
+    """For each task (resamples, seeds)."""
+    return [stratum[generator.integers(len(stratum), size=(resamples, len(stratum)))] for stratum in strata]
+
+
+def _percentiles(values: Scores) -> Interval:
+    low, high = np.percentile(values, (50 - 50 * LEVEL, 50 + 50 * LEVEL))
+    return float(low), float(high)

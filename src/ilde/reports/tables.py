@@ -1,0 +1,122 @@
+"""Comparisons as tables of words: what terminals and Markdown show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ilde.reports.across import Aggregate
+from ilde.reports.comparison import Comparison
+from ilde.reports.numbers import NOTHING, plus_minus, score, share, span
+from ilde.reports.rows import Row
+
+ROLES = {"control": "control", "reference": "true reward", "unguided": "no demonstrations"}
+"""What is said of rows that are not there to imitate."""
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """Rows of words under their columns."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def score_table(comparison: Comparison) -> WordTable:
+    """Every row's score, and its verdict."""
+    head = ("demonstrator", NOTHING, NOTHING, score(comparison.demonstrator), *[NOTHING] * 4, "")
+    rows = [head] if comparison.demonstrator is not None else []
+    beside = (comparison.other_actions, "verdict")
+    columns = ("method", "steps", "seeds", "mean ± std", "95% interval", "ratio", "above it", *beside)
+    return WordTable(headline(comparison), columns, (*rows, *map(_score_cells, comparison.rows)), comparison.notes)
+
+
+def headline(comparison: Comparison) -> str:
+    """What a table is about, in one line."""
+    settings = f"; {', '.join(comparison.settings)}" if comparison.settings else ""
+    return f"{comparison.title}: final return of {comparison.actions} actions{settings}"
+
+
+def _score_cells(row: Row) -> tuple[str, ...]:
+    beat = NOTHING if row.beat_demonstrator is None else f"{row.beat_demonstrator} of {len(row.scores)}"
+    return (
+        row.label,
+        f"{row.env_steps:,}",
+        str(len(row.scores)),
+        plus_minus(row.mean, row.std),
+        span(row.interval),
+        ratio(row.ratio),
+        beat,
+        score(row.other),
+        verdict(row),
+    )
+
+
+def ratio(value: float | None) -> str:
+    """A score over the demonstrator's."""
+    return NOTHING if value is None else f"{value:.2f}"
+
+
+def verdict(row: Row) -> str:
+    """What is said of a row."""
+    return ROLES.get(row.kind, "") if row.verdict is None else str(row.verdict)
+
+
+def difference_table(comparison: Comparison) -> WordTable | None:
+    """Each method minus each control; None without either."""
+    rows = comparison.compared
+    names = tuple(dict.fromkeys(d.control for row in rows for d in row.differences))
+    cells = [(row.label, *(_difference_cell(row, name) for name in names)) for row in rows]
+    title = f"{comparison.title}: the method minus the control, 95% interval"
+    return WordTable(title, ("method", *names), tuple(cells)) if rows else None
+
+
+def _difference_cell(row: Row, control: str) -> str:
+    return next((span(d.interval) for d in row.differences if d.control == control), NOTHING)
+
+
+def across_table(aggregates: Sequence[Aggregate]) -> WordTable | None:
+    """Methods over several tasks; None where there is one task only."""
+    if not aggregates:
+        return None
+    controls = tuple(dict.fromkeys(chance.control for entry in aggregates for chance in entry.chances))
+    columns = ("method", "tasks", "runs", "mean ratio", "IQM ratio", "95% interval", *(f"beats {c}" for c in controls))
+    rows = tuple(_across_cells(entry, controls) for entry in aggregates)
+    uneven = len({entry.tasks for entry in aggregates}) > 1
+    notes = ("rows over different tasks do not compare",) if uneven else ()
+    return WordTable("all tasks: scores over the demonstrator's", columns, rows, notes)
+
+
+def _across_cells(entry: Aggregate, controls: Sequence[str]) -> tuple[str, ...]:
+    chances = {chance.control: share(chance.value) for chance in entry.chances}
+    own = (entry.label, str(len(entry.tasks)), str(entry.seeds), ratio(entry.mean), ratio(entry.iqm))
+    interval = NOTHING if entry.interval is None else " to ".join(map(ratio, entry.interval))
+    return (*own, interval, *(chances.get(control, NOTHING) for control in controls))
+
+
+def all_tables(comparisons: Sequence[Comparison], aggregates: Sequence[Aggregate]) -> list[WordTable]:
+    """Everything there is to print."""
+    found = [across_table(aggregates)]
+    for comparison in comparisons:
+        found += [score_table(comparison), difference_table(comparison)]
+    return [table for table in found if table is not None]
+
+
+def markdown(title: str, tables: Sequence[WordTable]) -> str:
+    """The tables as Markdown."""
+    return "\n\n".join([f"# {_cell(title)}", *map(_markdown, tables)]) + "\n"
+
+
+def _markdown(table: WordTable) -> str:
+    rule = ["---" if index in (0, len(table.columns) - 1) else "---:" for index in range(len(table.columns))]
+    lines = [f"| {' | '.join(map(_cell, cells))} |" for cells in (table.columns, rule, *table.rows)]
+    notes = [f"- {_cell(note)}" for note in table.notes]
+    return "\n".join([f"## {_cell(table.title)}", "", *lines, *([""] if notes else []), *notes])
+
+
+def _cell(text: str) -> str:
+    """Text that can break neither out of its cell nor into HTML."""
+    return re.sub(r"([\\|*\[\]])", r"\\\1", " ".join(text.split())).replace("<", "&lt;")

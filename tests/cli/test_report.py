@@ -1,0 +1,84 @@
+"""`ilde report`: what it prints, what it writes, what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from pathlib import Path
+
+import pytest
+from commands import Ilde
+from made_runs import make_run, make_study
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_study(tmp_path_factory.mktemp("study"))
+
+
+def test_the_table_is_printed(ilde: Ilde, study: Path) -> None:
+    result = ilde("report", study)
+    assert result.code == 0
+    lines = [" ".join(line.split()) for line in result.out.splitlines()]
+    assert "ilde 81,920 3 1,010 ± 10 985 to 1,035 1.12 3 of 3 505 imitates" in lines
+    assert "constant 81,920 3 -90.0 ± 10.0 -115 to -65 -0.10 0 of 3 -45.0 control" in lines
+    assert result.err == ""
+
+
+def test_page_markdown_and_outcomes_are_written(ilde: Ilde, study: Path, tmp_path: Path) -> None:
+    page, words, outcomes = tmp_path / "new" / "r.html", tmp_path / "r.md", tmp_path / "r.json"
+    result = ilde("report", study, "--out", page, "--markdown", words, "--outcomes", outcomes, "--title", "Mine")
+    assert [line.rpartition(" (")[0] for line in result.out.splitlines()[-3:]] == [
+        f"wrote {path}" for path in (page, words, outcomes)
+    ]
+    assert "<title>Mine</title>" in page.read_text()
+    assert words.read_text().startswith("# Mine\n")
+    again = tmp_path / "again.html"
+    assert ilde("report", outcomes, "--out", again, "--title", "Mine").code == 0
+    assert again.read_bytes() == page.read_bytes()
+
+
+def test_json_is_one_document(ilde: Ilde, study: Path, tmp_path: Path) -> None:
+    document = ilde("report", study, "--json", "--out", tmp_path / "r.html").document
+    assert document["files"] == [str(tmp_path / "r.html")]
+    assert document["tasks"][0]["rows"][0]["verdict"] == "imitates"
+    assert document["all_tasks"] == []
+
+
+def test_sampled_actions_can_be_compared(ilde: Ilde, study: Path) -> None:
+    task = ilde("report", study, "--json", "--sampled").document["tasks"][0]
+    assert task["greedy"] is False
+    assert (task["rows"][0]["mean"], task["rows"][0]["greedy"]) == (505.0, 1010.0)
+
+
+def test_a_damaged_folder_is_skipped_with_one_line(ilde: Ilde, tmp_path: Path) -> None:
+    make_run(tmp_path / "good")
+    (make_run(tmp_path / "bad") / "status.json").write_text("{")
+    result = ilde("report", tmp_path, "--json")
+    assert result.code == 0
+    (line,) = result.err.splitlines()
+    assert line.startswith(f"skipped {tmp_path.name}/bad: status.json: cannot be read")
+    assert list(result.document["skipped"]) == [f"{tmp_path.name}/bad"]
+
+
+def test_mistakes_are_one_line(ilde: Ilde, study: Path, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text.json").write_text("hello")
+    for words in ((tmp_path / "none",), (tmp_path / "folder",), (tmp_path / "text.json",), (study, "--out", tmp_path)):
+        result = ilde("report", *words)
+        assert result.code == 2
+        assert len(result.err.splitlines()) == 1
+        assert str(tmp_path) in result.err
+
+
+def test_films_are_made_only_when_asked_for(ilde: Ilde, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def film_tasks(comparisons: object, folders: Sized, note: object) -> dict[int, object]:
+        asked.append(len(folders))
+        return {}
+
+    monkeypatch.setattr("ilde.cli.filming.film_tasks", film_tasks)
+    assert ilde("report", study).code == 0
+    assert asked == []
+    assert ilde("report", study, "--film").code == 0
+    assert asked == [18]

@@ -1,0 +1,114 @@
+"""The page in a real browser: laptop and phone, nothing beyond the edge, nothing on the console, nothing blank."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ilde.reports.page import Report, render
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+LAPTOP, PHONE = 1280, 390
+QUIET = ("--disable-extensions", "--disable-sync", "--disable-background-networking", "--no-first-run")
+MEASURE = """
+addEventListener("load", () => {
+  const measure = frame => {
+    const page = frame.contentDocument, width = page.documentElement.clientWidth;
+    const beyond = e => e.getBoundingClientRect().right > width + 1 && !e.closest(".runs, svg");
+    const scrolls = e => e.scrollWidth > e.clientWidth + 1 && !e.closest("details");
+    return {
+      width: page.documentElement.scrollWidth,
+      beyond: [...page.querySelectorAll("section *")].filter(beyond).map(e => e.tagName + "." + e.className),
+      scrolled: [...page.querySelectorAll(".scroll")].filter(scrolls).length,
+    };
+  };
+  document.body.dataset.measured = JSON.stringify([...document.querySelectorAll("iframe")].map(measure));
+});
+"""
+"""Run outside of the pages, which forbid scripts."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        pytest.skip("no Chromium here: apt-get install chromium")
+    return found
+
+
+def visit(browser: str, page: Path, width: int, *options: str) -> subprocess.CompletedProcess[str]:
+    command = (
+        browser,
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+        "--enable-logging=stderr",
+        *QUIET,
+        f"--user-data-dir={page.parent / 'profile'}",
+        f"--window-size={width},1600",
+        *options,
+        page.as_uri(),
+    )
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+
+
+def complaints(visited: subprocess.CompletedProcess[str]) -> list[str]:
+    return [line for line in visited.stderr.splitlines() if "CONSOLE" in line]
+
+
+def measured(browser: str, pages: list[tuple[str, int]], folder: Path) -> Any:
+    """The widths of pages and of what stands in them, each in a frame of its own: a window has a least width."""
+    frames = [f'<iframe style="width:{width}px" srcdoc="{html.escape(text)}"></iframe>' for text, width in pages]
+    wrapper = folder / "measured.html"
+    wrapper.write_text(f"<!doctype html><body>{''.join(frames)}<script>{MEASURE}</script>")
+    found = re.search(r'data-measured="([^"]*)"', visit(browser, wrapper, LAPTOP, "--dump-dom").stdout)
+    assert found is not None
+    return json.loads(html.unescape(found[1]))
+
+
+def test_nothing_reaches_beyond_the_edge_and_what_does_is_noticed(browser: str, report: Report, tmp_path: Path) -> None:
+    page = render(report)
+    wide = page.replace("<h2>", '<div style="width:2000px">wide</div><h2>', 1)
+    laptop, phone, beyond = measured(browser, [(page, LAPTOP), (page, PHONE), (wide, PHONE)], tmp_path)
+    assert laptop == {"width": LAPTOP, "beyond": [], "scrolled": 0}
+    assert phone == {"width": PHONE, "beyond": [], "scrolled": 0}
+    assert beyond["width"] > PHONE
+    assert beyond["beyond"]
+
+
+@pytest.mark.parametrize("width", [LAPTOP, PHONE])
+def test_the_page_is_drawn_without_complaint(browser: str, report: Report, tmp_path: Path, width: int) -> None:
+    page, picture = tmp_path / "report.html", tmp_path / "report.png"
+    page.write_text(render(report))
+    assert complaints(visit(browser, page, width, f"--screenshot={picture}")) == []
+    image = Image.open(picture).convert("RGB")
+    assert image.size == (width, 1600)
+    codes, counts = np.unique(np.asarray(image).astype(int) @ (1 << 16, 1 << 8, 1), return_counts=True)
+    colours = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=1)
+    assert len(colours) > 200
+    assert counts.max() < 0.9 * counts.sum()
+    # ILDE's curve and the demonstrator's line, in the colours of either scheme.
+    for light, dark in (((0xD1, 0x43, 0x2B), (0xFF, 0x7A, 0x61)), ((0xB4, 0x23, 0x5A), (0xFF, 0x7E, 0xAC))):
+        assert min(np.abs(colours - colour).sum(1).min() for colour in (light, dark)) < 12
+
+
+def test_the_policy_forbids_scripts_and_requests_and_the_console_says_so(
+    browser: str, report: Report, tmp_path: Path
+) -> None:
+    page = tmp_path / "report.html"
+    hostile = "<img src=http://127.0.0.1:9/x.png><script>document.title = 'taken'</script>"
+    page.write_text(render(report).replace("<h2>", f"{hostile}<h2>", 1))
+    visited = visit(browser, page, LAPTOP, "--dump-dom")
+    assert "<title>A study</title>" in visited.stdout
+    assert len(complaints(visited)) == 2
