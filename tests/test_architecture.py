@@ -23,7 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("trainer",),
     ("prepare", "policies"),
     ("launch", "video", "export"),
-    ("watching", "bench", "api"),
+    ("watching", "bench", "api", "experiments"),
     ("cli",),
     ("__init__", "__main__"),
 )
