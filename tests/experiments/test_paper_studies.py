@@ -130,7 +130,7 @@ def test_a_variant_changes_what_its_table_is_about() -> None:
     assert weights["beam_rider/ilde/lambda-2/seed-0"].reward == "vail + 2*giril + entropy"
     assert weights["beam_rider/wrong-demos/seed-0"].reward is None
     noisy = cells("noise", "hours")
-    assert noisy["beam_rider/ilde/tremble-0.3/seed-0"].demos == "beamrider/one-life-tremble-0.3-v0:0.1"
+    assert noisy["beam_rider/ilde/tremble-0.3/seed-0"].demos == "beam_rider/one-life-tremble-0.3-v0:0.1"
     assert len(noisy) == 6 + 4
 
 
