@@ -23,7 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("trainer", "reports"),
     ("prepare", "policies"),
     ("launch", "video", "export"),
-    ("watching", "bench", "api"),
+    ("watching", "bench", "api", "experiments"),
     ("cli",),
     ("__init__", "__main__"),
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -12,8 +14,10 @@ import pytest
 import torch
 from toys import generator
 
+from ilde.config import EvaluationConfig, RunConfig
 from ilde.envs.base import Score, Step
 from ilde.evaluation import Evaluation, evaluate, mean_interval, quotas, return_ratio
+from ilde.launch import start
 from ilde.nets.policy import Decision
 
 
@@ -128,3 +132,15 @@ def test_the_interval_covers_the_mean_as_often_as_it_says() -> None:
     covered = np.mean([low <= 3.0 <= high for low, high in map(mean_interval, samples.tolist())])
     # Four standard errors: 4 sqrt(0.95 * 0.05 / 2000) = 0.0195.
     assert covered == pytest.approx(0.95, abs=0.02)
+
+
+@pytest.mark.parametrize(("cap", "capped"), [(0, 0), (3, 2)])
+def test_the_end_is_cut_only_where_a_trial_asks_for_it(cap: int, capped: int, tmp_path: Path) -> None:
+    config = RunConfig(method="random", env="CartPole-v1", steps=8, num_envs=2, rollout_steps=4, device="cpu")
+    config = replace(config, evaluation=EvaluationConfig(every=0, final_episodes=2, final_max_steps=cap))
+    run = start(config, tmp_path / "run")
+    with run.folder:
+        assert run.train()
+    rows = run.folder.evaluations.rows()
+    # A pole falls after eight steps at the earliest.
+    assert [(row["capped"], row["length"] == 3.0) for row in rows] == [(capped, bool(cap))] * 2

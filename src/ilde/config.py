@@ -42,7 +42,9 @@ class EvaluationConfig:
     final_episodes: int = 30
     """Whole episodes at the end of the run."""
     max_steps: int = 0
-    """Cut an episode of the evaluations along the way after this many agent steps; 0 never cuts. The end is uncut."""
+    """Cut an episode of the evaluations along the way after this many agent steps; 0 never cuts."""
+    final_max_steps: int = 0
+    """The same at the end: only for trials whose scores mean nothing."""
     greedy: bool = True
     """Take the most likely action."""
 

@@ -158,9 +158,10 @@ class Run:
     def _evaluate_at_the_end(self) -> None:
         """Greedy and sampled, whole episodes; what was measured before a kill is not measured again."""
         known = {row["greedy"] for row in self.folder.evaluations.rows() if row["final"]}
+        config = self.trainer.config.evaluation
         for greedy in (True, False):
             if greedy not in known:
-                self._evaluate(self.trainer.config.evaluation.final_episodes, None, greedy=greedy, final=True)
+                self._evaluate(config.final_episodes, config.final_max_steps or None, greedy=greedy, final=True)
 
     def _evaluate(self, episodes: int, max_steps: int | None, *, greedy: bool, final: bool = False) -> None:
         began = time.perf_counter()

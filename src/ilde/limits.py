@@ -57,6 +57,7 @@ _NOT_NEGATIVE = (
     "rewards.entropy.window",
     "evaluation.every",
     "evaluation.max_steps",
+    "evaluation.final_max_steps",
     "rewards.features.clip",
     "rewards.generative.epochs",
     "rewards.dynamics.epochs",

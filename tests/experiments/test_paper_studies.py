@@ -1,0 +1,167 @@
+"""The runs behind the paper's tables: every row has its runs, every budget its size, every method its controls."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from ilde.config import RunConfig
+from ilde.data import UserError
+from ilde.demos import resolve
+from ilde.demos.bundled import bundled_names
+from ilde.experiments.grid import Cell, check_demos
+from ilde.experiments.paper import PaperTable, paper_table, paper_tables
+from ilde.experiments.paper.studies import BUDGETS, CONTROLS, BudgetName, find_budget, paper_study
+from ilde.methods import find_method
+
+each_table = pytest.mark.parametrize("table", paper_tables(), ids=lambda table: table.name)
+each_budget = pytest.mark.parametrize("budget", BUDGETS)
+
+
+@pytest.fixture(scope="session")
+def recorder() -> Iterator[ModuleType]:
+    """The tool that makes the bundled demonstrations."""
+    path = Path(__file__).parents[2] / "tools" / "make_demos.py"
+    spec = importlib.util.spec_from_file_location("make_demos", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["make_demos"] = module  # where dataclasses look their annotations up
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["make_demos"]
+
+
+@cache
+def runs_of(table: str, budget: BudgetName) -> tuple[Cell, ...]:
+    return paper_study(table, budget).cells()
+
+
+def cells(table: str, budget: BudgetName) -> dict[str, RunConfig]:
+    return {cell.id: cell.config for cell in runs_of(table, budget)}
+
+
+@each_budget
+@each_table
+def test_every_row_has_a_run_on_every_task(table: PaperTable, budget: BudgetName) -> None:
+    rows = set(table.rows) if table.domain != "demonstrators" else {"expert"}
+    found = {cell.id.removeprefix(f"{cell.task}/").rpartition("/")[0] for cell in runs_of(table.name, budget)}
+    assert rows <= found
+    assert {config.env for config in cells(table.name, budget).values()} == {task.env for task in table.tasks}
+
+
+@each_budget
+@each_table
+def test_controls_stand_beside_every_method_at_the_same_budget(table: PaperTable, budget: BudgetName) -> None:
+    runs: dict[str, dict[str, set[tuple[int, int]]]] = {}
+    for cell in runs_of(table.name, budget):
+        spent = runs.setdefault(cell.task, {}).setdefault(cell.config.method, set())
+        spent.add((cell.config.steps, cell.config.seed))
+    for methods in runs.values():
+        assert set(methods) == {*table.methods, *(CONTROLS if table.domain != "demonstrators" else ())}
+        assert len({frozenset(spent) for spent in methods.values()}) == 1
+    assert all(find_method(name).control for name in CONTROLS)
+
+
+@each_budget
+def test_an_id_stands_for_one_run_in_all_studies(budget: BudgetName) -> None:
+    known: dict[str, RunConfig] = {}
+    for table in paper_tables():
+        for name, config in cells(table.name, budget).items():
+            assert known.setdefault(name, config) == config, name
+
+
+def test_tables_of_the_same_runs_share_a_study() -> None:
+    main = cells("atari", "paper")
+    assert len(main) == 6 * (6 + 4) * 10
+    for name in ("normalised", "efficiency", "efficiency-vs-giril", "atari-curves"):
+        assert cells(name, "paper") == main
+    assert cells("mujoco-curves", "paper") == cells("mujoco", "paper")
+
+
+@each_table
+def test_the_whole_paper_has_its_steps_and_seeds(table: PaperTable) -> None:
+    budget = find_budget(table.domain, "paper")
+    assert table.steps in (None, budget.steps)
+    assert table.seeds in (None, budget.seeds)
+    assert {config.preset for config in cells(table.name, "paper").values()} == (
+        {"replay", "quick"} if table.domain == "hype" else {budget.preset}
+    )
+
+
+def test_hours_are_8_million_steps_of_a_50_million_schedule_and_2_million_in_small_rollouts() -> None:
+    game = cells("atari", "hours")["beam_rider/ilde/seed-0"]
+    assert (game.steps, game.schedule_steps, game.demos) == (8_000_000, 50_000_000, "beam_rider/one-life-v0:0.1")
+    assert (game.num_envs, game.rollout_steps, game.evaluation.max_steps) == (32, 128, 4500)
+    assert {config.seed for config in cells("atari", "hours").values()} == {0}
+    robots = cells("mujoco", "hours")
+    robot = robots["hopper-v4/ilde/seed-0"]
+    assert (robot.steps, robot.num_envs, robot.rollout_steps, robot.demos) == (2_000_000, 16, 256, "hopper-v4/four-v0")
+    assert not robot.clip_actions
+    assert {config.seed for config in robots.values()} == {0, 1, 2}
+
+
+@each_table
+def test_a_smoke_run_is_tiny_and_has_four_points(table: PaperTable) -> None:
+    for config in cells(table.name, "smoke").values():
+        assert config.steps <= 4096
+        assert config.num_envs * config.rollout_steps <= 512
+        assert (config.seed, config.device, config.evaluation.final_max_steps) == (0, "cpu", 64)
+        points = config.steps // (config.num_envs * config.rollout_steps * max(1, config.evaluation.every))
+        assert points == 4 or table.domain == "demonstrators"
+
+
+def test_smoke_and_hours_differ_from_the_paper_in_nothing_but_their_cost() -> None:
+    whole, hours = cells("atari", "paper"), cells("atari", "hours")
+    one, other = (study["qbert/ilde/seed-0"] for study in (whole, hours))
+    assert (one.ppo, one.rewards, one.iq) == (other.ppo, other.rewards, other.iq)
+    assert dataclasses.replace(hours["qbert/vail/seed-0"], method="ilde") == other
+
+
+def test_a_variant_changes_what_its_table_is_about() -> None:
+    weights = cells("lambda", "hours")
+    assert weights["beam_rider/ilde/lambda-2/seed-0"].reward == "vail + 2*giril + entropy"
+    assert weights["beam_rider/wrong-demos/seed-0"].reward is None
+    noisy = cells("noise", "hours")
+    assert noisy["beam_rider/ilde/tremble-0.3/seed-0"].demos == "beam_rider/one-life-tremble-0.3-v0:0.1"
+    assert len(noisy) == 6 + 4
+
+
+def test_hype_has_one_demonstration_and_each_method_its_usual_preset() -> None:
+    runs = cells("hype", "hours")
+    assert runs["ant-v4-hype/hype-ilde/seed-2"].preset == "replay"
+    assert runs["ant-v4-hype/wrong-demos/seed-2"].preset == "quick"
+    assert {config.demos for config in runs.values()} == {"ant-v4/one-v0", "hopper-v4/one-v0"}
+
+
+@each_table
+def test_the_demonstrations_are_those_the_package_makes(table: PaperTable, recorder: ModuleType) -> None:
+    made = {f"{task.name}/{recording.name}": task.env for task in recorder.TASKS for recording in task.recordings}
+    for config in cells(table.name, "paper").values():
+        if config.demos is not None:
+            assert made[config.demos.partition(":")[0]] == config.env
+
+
+@each_table
+def test_demonstrations_that_are_here_fit(table: PaperTable) -> None:
+    known = [cell for cell in runs_of(table.name, "paper") if _is_here(cell)]
+    check_demos(known)
+    for demos, env in {(cell.config.demos, cell.config.env) for cell in known}:
+        assert resolve(demos or "").env_id == env
+
+
+def _is_here(cell: Cell) -> bool:
+    return (cell.config.demos or "").partition(":")[0] in bundled_names()
+
+
+def test_an_unknown_budget_gets_a_hint() -> None:
+    assert [control for control in CONTROLS if control in paper_table("atari").methods] == []
+    with pytest.raises(UserError, match=r"unknown budget 'hour'; did you mean hours\?"):
+        paper_study("atari", "hour")
