@@ -20,10 +20,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("demos", "runs"),
     ("rewards", "learners"),
     ("config", "collector", "evaluation"),
-    ("trainer",),
+    ("trainer", "settings"),
     ("prepare", "policies"),
     ("launch", "video", "export"),
-    ("watching", "bench", "api"),
+    ("watching", "bench", "api", "experiments"),
     ("cli",),
     ("__init__", "__main__"),
 )

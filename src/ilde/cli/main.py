@@ -8,11 +8,12 @@ import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from ilde.cli import demos, evaluate, exchange, lists, products, record, theory, train
+from ilde.cli import demos, evaluate, exchange, grid, lists, products, record, theory, train
 from ilde.cli.verbs import UsageError, Verb, did_you_mean
 
 VERBS: tuple[Verb, ...] = (
     *train.VERBS,
+    *grid.VERBS,
     *evaluate.VERBS,
     *demos.VERBS,
     *record.VERBS,

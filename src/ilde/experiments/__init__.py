@@ -1,0 +1,1 @@
+"""Studies: many runs as data, and the engines that carry them out."""
