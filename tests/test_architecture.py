@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("demos", "runs"),
     ("rewards", "learners"),
     ("config", "collector", "evaluation"),
-    ("trainer", "reports"),
+    ("trainer", "reports", "settings"),
     ("prepare", "policies"),
     ("launch", "video", "export"),
     ("watching", "bench", "api", "experiments"),

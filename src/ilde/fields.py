@@ -6,6 +6,7 @@ import dataclasses
 import math
 import types
 import typing
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Literal, TypeVar
 
@@ -26,6 +27,15 @@ def to_dict(config: object) -> dict[str, Any]:
     assert dataclasses.is_dataclass(config)
     assert not isinstance(config, type)
     return dataclasses.asdict(config)
+
+
+def leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of nested settings, by its dotted name."""
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def from_dict(cls: type[C], values: dict[str, Any], path: str = "") -> C:

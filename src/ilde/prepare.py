@@ -44,11 +44,17 @@ def random_rollout(envs: EnvBatch, steps: int, seed: int, role: str) -> Transiti
     return Collector(envs, policy, steps, torch_generator(seed, role), torch.device("cpu")).collect().transitions
 
 
+def uses_demos(config: RunConfig) -> bool:
+    """Whether a run learns from demonstrations: its method does, or a term of its reward."""
+    method = find_method(config.method)
+    return method.demos != "unused" or needs_demos(parse_expression(config.reward or method.reward))
+
+
 def load_demos(
     config: RunConfig, method: Method, envs: EnvBatch, given: Demonstrations | None
 ) -> Demonstrations | None:
     """The demonstrations of a run, checked against its environment; None if the method does without."""
-    if method.demos == "unused" and not needs_demos(parse_expression(config.reward or method.reward)):
+    if not uses_demos(config):
         return None
     if given is None and config.demos is None:
         raise UserError(f"method {method.name} learns from demonstrations; name them with --demos")

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ilde.cli.settings import compose, default_out, parse_seeds, setting_names
+from ilde.cli.settings import default_out, setting_names
 from ilde.cli.verbs import split_settings
+from ilde.settings import compose, parse_seeds, spelled
 
 
 def test_settings_are_set_apart_with_their_values() -> None:
@@ -43,6 +44,22 @@ def test_the_environment_chooses_the_preset() -> None:
 def test_settings_replace_those_of_the_preset_in_order() -> None:
     config = compose("gail", "CartPole-v1", None, [("steps", "1e6"), ("ppo.learning-rate", "1"), ("steps", "7")])
     assert (config.method, config.steps, config.ppo.learning_rate) == ("gail", 7, 1.0)
+
+
+@pytest.mark.parametrize("preset", ["quick", "atari", "mujoco", "replay"])
+def test_a_configuration_is_spelled_as_the_words_that_compose_it(preset: str) -> None:
+    given = [("steps", "7"), ("schedule-steps", "9"), ("sac.temperature", "0.1"), ("ppo.anneal", "false")]
+    given += [("demos", "a.npz:0.1"), ("reward", "vail + 2*giril"), ("ppo.learning-rate", "0.1"), ("seed", "3")]
+    config = compose("ilde", "Hopper-v4", preset, given)
+    method, *words = spelled(config)
+    rest, settings = split_settings(words, {"--env", "--preset"})
+    assert rest == ["--env=Hopper-v4", f"--preset={preset}"]
+    assert compose(method, "Hopper-v4", preset, [(name, value or "") for name, value in settings]) == config
+
+
+def test_a_setting_put_back_to_nothing_is_spelled() -> None:
+    config = compose("expert", "qbert", "atari-short", [("schedule-steps", "none")])
+    assert spelled(config) == ["expert", "--env=ALE/Qbert-v5", "--preset=atari-short", "--schedule-steps=None"]
 
 
 def test_the_default_folder_counts_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

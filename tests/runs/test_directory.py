@@ -288,3 +288,15 @@ def test_without_tensorboard_nothing_is_written_there(tmp_path: Path) -> None:
     with create(tmp_path) as run:
         run.log_metrics(10, {"loss": 1.5})
     assert list((tmp_path / "tensorboard").iterdir()) == []
+
+
+def test_the_last_row_is_found_without_reading_them_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path / "rows.jsonl")
+    assert journal.last() is None
+    for steps in range(50):
+        journal.append(steps, {"value": steps})
+    monkeypatch.setattr("ilde.runs.journal.TAIL_BYTES", 100)
+    assert journal.last() == {"env_steps": 49, "value": 49}
+    with journal.path.open("ab") as file:
+        file.write(b'{"env_steps": 50, "val')
+    assert journal.last() == {"env_steps": 49, "value": 49}

@@ -8,11 +8,25 @@ import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from ilde.cli import demos, evaluate, exchange, lists, products, record, report, theory, train
+from ilde.cli import (
+    demos,
+    evaluate,
+    exchange,
+    grid,
+    lists,
+    products,
+    record,
+    report,
+    reproduce,
+    theory,
+    train,
+)
 from ilde.cli.verbs import UsageError, Verb, did_you_mean
 
 VERBS: tuple[Verb, ...] = (
     *train.VERBS,
+    *grid.VERBS,
+    *reproduce.VERBS,
     *evaluate.VERBS,
     *demos.VERBS,
     *record.VERBS,

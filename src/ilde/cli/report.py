@@ -48,7 +48,7 @@ def run_report(args: argparse.Namespace) -> int:
         print_json(told | {"skipped": dict(gathered.skipped), "files": [str(path) for path in written]})
         return 0
     for table in tables:
-        _print(table)
+        print_words(table)
     for path in written:
         print(f"wrote {path} ({path.stat().st_size / 1024:,.0f} KiB)")
     return 0
@@ -82,7 +82,8 @@ def _write(args: argparse.Namespace, gathered: Gathered, report: Report, tables:
     return [path for path in (args.out, args.markdown, args.outcomes) if path is not None]
 
 
-def _print(table: WordTable) -> None:
+def print_words(table: WordTable) -> None:
+    """A table of words on the terminal."""
     from rich.table import Table
     from rich.text import Text
 

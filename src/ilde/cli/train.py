@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ilde.cli.settings import NAMED, compose, default_out, parse_seeds, setting_names
+from ilde.cli.settings import NAMED, default_out, setting_names
 from ilde.cli.verbs import Verb
 
 if TYPE_CHECKING:
@@ -31,15 +31,16 @@ def run_train(args: argparse.Namespace) -> int:
     from ilde.cli.driving import drive, make_display
     from ilde.cli.seeds import train_seeds
     from ilde.launch import start
+    from ilde.settings import compose, parse_seeds
 
     named = [(name, getattr(args, name)) for name in NAMED if getattr(args, name) is not None]
     settings = [*named, *args.settings]
-    config = compose(args.method, args.env, args.preset, settings)
+    config = compose(args.method, args.env, args.preset, settings, mark="--")
     display = make_display(as_json=args.json)
     if args.seeds is not None:
-        seeds = parse_seeds(args.seeds)
+        seeds = parse_seeds(args.seeds, mark="--")
         out = args.out or default_out(config.env, config.method)
-        return train_seeds(config, settings, seeds, out, display.noted, as_json=args.json)
+        return train_seeds(config, seeds, out, as_json=args.json)
     out = args.out or default_out(config.env, config.method, config.seed)
 
     def begin() -> Run:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ilde.data import UserError
 from ilde.runs.durable import sync, write_atomically
+
+TAIL_BYTES = 1 << 16
+"""Where the last row is looked for; rows are far shorter."""
 
 
 class Journal:
@@ -28,12 +32,23 @@ class Journal:
 
     def rows(self) -> list[dict[str, Any]]:
         """All whole rows."""
-        return [self._parse(number, line) for number, line in enumerate(self._lines(), start=1)]
+        return [self._parse(f"line {number}", line) for number, line in enumerate(self._lines(), start=1)]
+
+    def last(self) -> dict[str, Any] | None:
+        """The last whole row, found from the file's end: a long file is not read for it; None without one."""
+        if not self.path.exists():
+            return None
+        with self.path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            lines = file.read().split(b"\n")[:-1]
+        return self._parse("the last line", lines[-1]) if lines else None
 
     def rewind(self, env_steps: int) -> None:
         """Forget, atomically, every row beyond `env_steps` and a torn last line; the bytes of the others stay."""
         lines = enumerate(self._lines(), start=1)
-        kept = b"".join(line + b"\n" for number, line in lines if self._parse(number, line)["env_steps"] <= env_steps)
+        kept = b"".join(
+            line + b"\n" for number, line in lines if self._parse(f"line {number}", line)["env_steps"] <= env_steps
+        )
         if kept != self._content():
             write_atomically(self.path, kept)
 
@@ -49,14 +64,14 @@ class Journal:
     def _content(self) -> bytes:
         return self.path.read_bytes() if self.path.exists() else b""
 
-    def _parse(self, number: int, line: bytes) -> dict[str, Any]:
+    def _parse(self, where: str, line: bytes) -> dict[str, Any]:
         try:
             row: dict[str, Any] = json.loads(line)
             whole = isinstance(row["env_steps"], int)
         except (ValueError, LookupError, TypeError):
             whole = False
         if not whole:
-            raise UserError(f"{self.path}: line {number} is damaged; restore the file from a copy")
+            raise UserError(f"{self.path}: {where} is damaged; restore the file from a copy")
         return row
 
 

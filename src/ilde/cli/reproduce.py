@@ -1,0 +1,119 @@
+"""`ilde reproduce`: a table of the paper, its numbers beside ours."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ilde.cli.grid import check_engine, engine_arguments, make_engine
+from ilde.cli.printing import print_json
+from ilde.cli.report import print_words
+from ilde.cli.verbs import Verb
+
+if TYPE_CHECKING:
+    from ilde.experiments.paper import PaperTable
+    from ilde.reports.outcomes import Outcome
+
+KEPT = "*.outcomes.json"
+"""Names of files of outcomes in a folder of results."""
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "table", metavar="TABLE", help="such as atari, mujoco, lambda or demo-lengths; `list` names all"
+    )
+    parser.add_argument("--budget", default="smoke", metavar="NAME", help="smoke (minutes), hours or paper")
+    parser.add_argument(
+        "--from", dest="sources", type=Path, nargs="+", metavar="PATH", help="run nothing: read results/"
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the runs (default: runs/reproduce-BUDGET)")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table as Markdown")
+    engine_arguments(parser)
+
+
+def run_reproduce(args: argparse.Namespace) -> int:
+    """Run what a table takes, or read it, and print it beside the paper's."""
+    from dataclasses import asdict
+
+    from ilde.experiments.paper import paper_table
+    from ilde.experiments.reproduction import reproduce
+    from ilde.reports.tables import markdown
+    from ilde.reports.writing import write_text
+
+    if args.table == "list":
+        return _list(as_json=args.json)
+    table = paper_table(args.table)
+    outcomes, code = _outcomes(args, table)
+    words = reproduce(table, outcomes)
+    if args.markdown is not None:
+        write_text(args.markdown, markdown(table.title, [words]))
+    if args.json:
+        print_json({"table": table.name, "budget": args.budget} | asdict(words))
+    else:
+        print_words(words)
+    return code
+
+
+def _outcomes(args: argparse.Namespace, table: PaperTable) -> tuple[tuple[Outcome, ...], int]:
+    from ilde.reports.gathering import gather
+
+    if table.domain == "demonstrators":
+        return (), 0  # the recordings themselves are measured, and they come with the package
+    if args.sources:
+        return gather([file for source in args.sources for file in _kept(source)]).outcomes, 0
+    out = args.out or Path("runs") / f"reproduce-{args.budget}"
+    code = _carry_out(args, table, out)
+    return gather([out]).outcomes, code
+
+
+def _kept(source: Path) -> list[Path]:
+    """Files of outcomes below a folder of results; whatever else is named stands for itself."""
+    return sorted(source.rglob(KEPT)) or [source] if source.is_dir() else [source]
+
+
+def _carry_out(args: argparse.Namespace, table: PaperTable, out: Path) -> int:
+    from ilde.cli.campaigns import carry_out
+    from ilde.experiments.grid import check_demos
+    from ilde.experiments.paper.studies import paper_study
+
+    check_engine(args)
+    cells = paper_study(table.name, args.budget).cells()
+    check_demos(cells)
+    title = f"{table.name}, budget {args.budget}, {len(cells)} runs in {out}"
+    going_on = "the same command goes on"
+    _, code = carry_out(
+        cells,
+        out,
+        lambda: make_engine(args, cells),
+        title=title,
+        how_to_go_on=going_on,
+        retries=args.retries,
+        as_json=args.json,
+    )
+    return code
+
+
+def _list(*, as_json: bool) -> int:
+    from ilde.cli.printing import print_table
+    from ilde.experiments.paper import paper_tables
+
+    tables = paper_tables()
+    if as_json:
+        print_json([{"name": table.name, "title": table.title, "where": table.where} for table in tables])
+    else:
+        print_table(("table", "what", "where"), [(table.name, table.title, table.where) for table in tables])
+    return 0
+
+
+VERBS = (
+    Verb(
+        "reproduce",
+        "a table of the paper: its numbers beside ours",
+        "ilde reproduce mujoco --budget smoke",
+        run_reproduce,
+        _arguments,
+        details="Runs of one budget share a folder, so that tables of the same runs cost nothing more.\n"
+        "`--from results` rebuilds our published tables from what was kept of the runs.",
+    ),
+)

@@ -1,0 +1,189 @@
+"""A study on its way: which runs begin when, which are tried again, and where each one stands."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
+
+from ilde.data import UserError
+from ilde.experiments.engine import Attempt, Engine
+from ilde.experiments.folders import Reached, reached, refuse_changes
+from ilde.experiments.grid import Cell
+from ilde.runs.durable import FolderLock
+from ilde.settings import spelled
+
+CellState: TypeAlias = Literal["waiting", "running", "done", "failed", "stopped"]
+
+PERIOD_SECONDS = 0.25
+LOOK_SECONDS = 1.0
+"""Between two looks at the folders, which may lie on storage that many share."""
+MISTAKE = 2
+"""The exit code of a run whose settings or files are wrong: it would fail again in the same way."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where one run of a study stands."""
+
+    cell: Cell
+    state: CellState
+    reached: Reached
+    attempts: int
+    """Since this start of the study."""
+    exit_code: int | None
+    """Of the last attempt; None where there was none."""
+    message: str
+    """Why it failed, in one line."""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Time to the end at the present speed; None where there is no speed yet."""
+        speed = self.reached.steps_per_second
+        return self.steps_left / speed if speed else None
+
+    @property
+    def steps_left(self) -> int:
+        """Agent steps to the end."""
+        return 0 if self.state == "done" else max(0, self.cell.config.steps - self.reached.env_steps)
+
+
+class Watcher(Protocol):
+    """Whoever wants to hear how a study goes."""
+
+    def noted(self, message: str) -> None:
+        """Something worth a line happened."""
+
+    def seen(self, standings: Sequence[Standing]) -> None:
+        """This is where all runs stand now."""
+
+
+@dataclass
+class _Entry:
+    cell: Cell
+    attempt: Attempt
+    state: CellState = "waiting"
+    attempts: int = 0
+    exit_code: int | None = None
+    message: str = ""
+    log_size: int = 0
+    """Of the log when the attempt was handed to the engine: it has begun when the log grows."""
+    reached: Reached = field(default_factory=Reached)
+
+    def look(self) -> None:
+        """See how far the run has come; a file that is just being replaced can wait for the next look."""
+        with suppress(UserError, OSError):
+            if self.state == "running" or _size(self.attempt.log) > self.log_size:
+                self.state, self.reached = "running", reached(self.attempt.folder)
+
+
+class Campaign:
+    """The runs of a study, an engine, and the rules between them.
+
+    Finished runs are left alone, others go on from their checkpoints. A failed attempt is repeated `retries` times,
+    unless it was a mistake of the user's; nothing that happens to one run stops another.
+    """
+
+    def __init__(self, cells: Sequence[Cell], out: Path, *, retries: int, watcher: Watcher) -> None:
+        refuse_changes(cells, out)
+        self._out, self._retries, self._watcher = out, retries, watcher
+        workplace = Path.cwd()
+        attempts = [Attempt(cell.id, out / cell.id, tuple(spelled(cell.config)), workplace) for cell in cells]
+        self._entries = {a.id: _Entry(cell, a) for cell, a in zip(cells, attempts, strict=True)}
+        for entry in self._entries.values():
+            entry.reached = reached(entry.attempt.folder)
+            if entry.reached.state == "finished":
+                entry.state = "done"
+        self._queue = deque(entry for entry in self._entries.values() if entry.state == "waiting")
+        self._running: dict[str, _Entry] = {}
+        self._due = float("-inf")
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run is finished."""
+        return all(entry.state == "done" for entry in self._entries.values())
+
+    def standings(self) -> list[Standing]:
+        """Where each run stands, in the study's order."""
+        return [
+            Standing(e.cell, e.state, e.reached, e.attempts, e.exit_code, e.message) for e in self._entries.values()
+        ]
+
+    def run(self, engine: Engine, stop: Callable[[], bool] = lambda: False) -> list[Standing]:
+        """Carry out what is left, until all is done or `stop` says so and every run is saved."""
+        lock = self._take()
+        try:
+            stopping = False
+            while self._running or (self._queue and not stopping):
+                for name, code in engine.ended().items():
+                    self._settle(self._running.pop(name), code, stopping=stopping)
+                if stop() and not stopping:
+                    stopping = True
+                    engine.stop()
+                if not stopping:
+                    self._fill(engine)
+                self._look()
+                time.sleep(PERIOD_SECONDS if self._running else 0)
+        finally:
+            lock.release()
+        self._watcher.seen(self.standings())
+        return self.standings()
+
+    def _take(self) -> FolderLock:
+        try:
+            self._out.mkdir(parents=True, exist_ok=True)
+            return FolderLock(self._out)
+        except OSError as error:
+            raise UserError(f"{self._out}: cannot be written ({error.strerror}); choose another --out") from error
+
+    def _fill(self, engine: Engine) -> None:
+        while self._queue and len(self._running) < engine.at_once:
+            entry = self._queue.popleft()
+            entry.log_size = _size(entry.attempt.log)
+            entry.attempts += 1
+            self._running[entry.cell.id] = entry
+            engine.start(entry.attempt)
+
+    def _settle(self, entry: _Entry, code: int, *, stopping: bool) -> None:
+        entry.exit_code = code
+        entry.look()
+        if code == 0:
+            entry.state, entry.message = "done", ""
+            self._note(entry, f"finished at {entry.reached.env_steps:,} steps")
+        elif stopping:
+            entry.state = "stopped"
+        else:
+            entry.message = _last_words(entry.attempt.log, code)
+            again = code != MISTAKE and entry.attempts <= self._retries
+            entry.state = "waiting" if again else "failed"
+            if again:
+                self._queue.append(entry)
+            how = f"; trying again ({entry.attempts} of {self._retries})" if again else f"; see {entry.attempt.log}"
+            self._note(entry, f"failed: {entry.message}{how}")
+
+    def _look(self) -> None:
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + LOOK_SECONDS
+            for entry in self._running.values():
+                entry.look()
+            self._watcher.seen(self.standings())
+
+    def _note(self, entry: _Entry, message: str) -> None:
+        self._watcher.noted(f"{entry.cell.id}: {message}")
+
+
+def _size(log: Path) -> int:
+    return log.stat().st_size if log.exists() else 0
+
+
+def _last_words(log: Path, code: int) -> str:
+    """What an attempt said last, which is its error."""
+    if code > 128:
+        return f"ended by signal {code - 128}"
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.exists() else []
+    said = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    return f"{said.removeprefix('ilde: ')} (exit code {code})"

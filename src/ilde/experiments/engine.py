@@ -1,0 +1,81 @@
+"""What carries out runs: an attempt at one, and the contract of every engine.
+
+An attempt is a process of its own: `ilde train`, or `ilde resume` where the folder already holds a run. It lives on
+whichever machine the engine chooses; how far it is can be read from the run's folder.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try at carrying a run to its end."""
+
+    id: str
+    folder: Path
+    words: tuple[str, ...]
+    """What follows `ilde train`, the folder apart."""
+    workplace: Path
+    """The folder that relative paths start from, on every machine."""
+
+    @property
+    def log(self) -> Path:
+        """Where everything the process says is kept, beside the run's folder."""
+        return self.workplace / self.folder.with_name(f"{self.folder.name}.log")
+
+
+class Engine(Protocol):
+    """Carries out attempts, several at once."""
+
+    at_once: int
+    """How many attempts it takes at a time."""
+
+    def start(self, attempt: Attempt) -> None:
+        """Begin an attempt as soon as there is room."""
+
+    def ended(self) -> dict[str, int]:
+        """The exit codes, by id, of the attempts that have ended since the last call."""
+
+    def stop(self) -> None:
+        """Have every attempt save a checkpoint and end; those that have not begun never do."""
+
+    def close(self) -> None:
+        """End at once whatever still runs, and give back what the engine took."""
+
+
+def begin(
+    attempt: Attempt, cores: Sequence[int] = (), environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start the process of an attempt on some cores; it ends by itself, saved, when this process dies."""
+    attempt.log.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "ilde.cli.attempt", str(attempt.folder), *attempt.words]
+    with attempt.log.open("ab") as log:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,  # its lifeline: closed by the kernel however this process ends
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=attempt.workplace,
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,  # Ctrl-C reaches it through its engine alone, not from the terminal too
+        )
+    if cores and hasattr(os, "sched_setaffinity"):
+        with suppress(ProcessLookupError):  # it may be over already
+            os.sched_setaffinity(child.pid, cores)  # before it has started a thread: all of them inherit it
+    return child
+
+
+def exit_code(child: subprocess.Popen[bytes]) -> int | None:
+    """How a process ended, as a shell would say it; None while it runs."""
+    code = child.poll()
+    # A process that died of a signal has its number, negative; a shell says 128 more than it.
+    return code if code is None or code >= 0 else 128 - code

@@ -1,0 +1,183 @@
+"""A study as data: methods x tasks x variants x seeds, and the runs it stands for.
+
+Every run has an id that is also its folder: `hopper-v5/ilde/lambda-2/seed-0`. The same study always gives the same ids
+in the same order: the first seed of everything first, so that an unfinished study already has a number for each row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from ilde.config import RunConfig, find_preset
+from ilde.data import UserError
+from ilde.demos import resolve
+from ilde.envs import canonical_env_id
+from ilde.methods import find_method
+from ilde.prepare import uses_demos
+from ilde.rewards.expression import parse_expression
+from ilde.settings import Setting, compose
+
+RESERVED = ("method", "env", "preset", "seed")
+"""Settings with a key of their own in a study, which overrides must leave alone."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be learned: an environment, with its demonstrations and settings."""
+
+    env: str
+    name: str = ""
+    """Its part of the ids; the environment's name in small letters if not given."""
+    demos: str | None = None
+    preset: str | None = None
+    steps: int | None = None
+    methods: tuple[str, ...] = ()
+    """Those of the study that try it; none stands for all."""
+    overrides: tuple[Setting, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Its part of the ids."""
+        return self.name or re.sub(r"[^a-z0-9.]+", "-", re.split("[/:]", self.env)[-1].lower()).strip("-.")
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """What it sets beside environment and preset."""
+        named = (("demos", self.demos), ("steps", self.steps))
+        return (*((key, str(value)) for key, value in named if value is not None), *self.overrides)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A named list of overrides, tried beside others."""
+
+    name: str
+    methods: tuple[str, ...] = ()
+    """Those of the study it applies to; none stands for all."""
+    overrides: tuple[Setting, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a study."""
+
+    id: str
+    """Unique in its study, and the run's folder in the study's."""
+    config: RunConfig
+    task: str = ""
+    variant: str = ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A study: every method on every task, in every variant that applies to it, with every seed."""
+
+    name: str
+    methods: tuple[str, ...]
+    tasks: tuple[Task, ...]
+    seeds: tuple[int, ...]
+    variants: tuple[Variant, ...] = ()
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        _check_name("name", self.name)
+        for method in self.methods:
+            with naming("methods"):
+                find_method(method)
+        if any(seed < 0 for seed in self.seeds):
+            raise UserError(f"seeds: {min(self.seeds)} is negative")
+        for index, task in enumerate(self.tasks):
+            _check_name(f"tasks[{index}].name", task.label)
+        for index, variant in enumerate(self.variants):
+            _check_name(f"variants[{index}].name", variant.name)
+        self._check_lists()
+        self._check_choices()
+
+    def _check_lists(self) -> None:
+        lists = {
+            "methods": self.methods,
+            "tasks": [task.label for task in self.tasks],
+            "seeds": self.seeds,
+            "variants": [variant.name for variant in self.variants],
+        }
+        for key, entries in lists.items():
+            if not entries and key != "variants":
+                raise UserError(f"{key}: a study needs at least one")
+            twice = next((entry for entry in entries if list(entries).count(entry) > 1), None)
+            if twice is not None:
+                raise UserError(f"{key}: {twice} stands twice; leave one out or give it another name")
+
+    def _check_choices(self) -> None:
+        groups: dict[str, Sequence[Task | Variant]] = {"tasks": self.tasks, "variants": self.variants}
+        for key, group in groups.items():
+            for index, entry in enumerate(group):
+                stranger = next((method for method in entry.methods if method not in self.methods), None)
+                if stranger is not None:
+                    raise UserError(f"{key}[{index}].methods: {stranger!r} is not among the study's methods")
+                reserved = next((name for name, _ in entry.overrides if name.replace("-", "_") in RESERVED), None)
+                if reserved is not None:
+                    raise UserError(f"{key}[{index}].overrides: {reserved} has a key of its own in a study")
+
+    def cells(self) -> tuple[Cell, ...]:
+        """Its runs; a setting that makes no sense is named."""
+        rows = [row for index, task in enumerate(self.tasks) for row in self._rows(f"tasks[{index}]", task)]
+        return tuple(_seeded(row, seed) for seed in self.seeds for row in rows)
+
+    def _rows(self, place: str, task: Task) -> Iterator[Cell]:
+        """The task's runs, yet without a seed; a method that no variant applies to runs as it is."""
+        with naming(f"{place}.env"):
+            canonical_env_id(task.env)
+        if task.preset is not None:
+            with naming(f"{place}.preset"):
+                find_preset(task.preset)
+        for method in (method for method in self.methods if not task.methods or method in task.methods):
+            plain = _composed(place, method, task, ())
+            variants = [(n, v) for n, v in enumerate(self.variants) if not v.methods or method in v.methods]
+            for index, variant in variants:
+                config = _composed(f"variants[{index}] on {place}", method, task, variant.overrides)
+                yield Cell(f"{task.label}/{method}/{variant.name}", config, task.label, variant.name)
+            if not variants:
+                yield Cell(f"{task.label}/{method}", plain, task.label)
+
+
+def check_demos(cells: Sequence[Cell]) -> None:
+    """Refuse runs whose demonstrations are missing or cannot be read, before any of them begins."""
+    known: set[str] = set()
+    for cell in cells:
+        demos = cell.config.demos
+        if not uses_demos(cell.config) or demos in known:
+            continue
+        with naming(f"{cell.id}: demos"):
+            if demos is None:
+                raise UserError(f"missing, and {cell.config.method} learns from them; name a bundled set or a file")
+            resolve(demos)
+            known.add(demos)
+
+
+@contextmanager
+def naming(place: str) -> Iterator[None]:
+    """Say where a mistake stands."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{place}: {error}") from error
+
+
+def _composed(place: str, method: str, task: Task, overrides: Sequence[Setting]) -> RunConfig:
+    with naming(place):
+        config = compose(method, task.env, task.preset, (*task.settings, *overrides))
+        parse_expression(config.reward or find_method(method).reward)
+        return config
+
+
+def _seeded(row: Cell, seed: int) -> Cell:
+    return replace(row, id=f"{row.id}/seed-{seed}", config=replace(row.config, seed=seed))
+
+
+def _check_name(key: str, name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise UserError(f"{key}: {name!r} cannot be a folder; use small letters, digits, '.', '_' and '-'")

@@ -1,0 +1,194 @@
+"""The rules of a study, against an engine that does as it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ilde.config import RunConfig, to_dict
+from ilde.data import UserError
+from ilde.experiments import campaign
+from ilde.experiments.campaign import Campaign, Standing
+from ilde.experiments.engine import Attempt
+from ilde.experiments.grid import Cell
+from ilde.runs import RunDirectory
+from ilde.runs.durable import FolderLock
+
+CONFIG = RunConfig(method="expert", env="CartPole-v1", steps=320)
+STOPPED = 143
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "PERIOD_SECONDS", 0.0)
+    monkeypatch.setattr(campaign, "LOOK_SECONDS", 0.0)
+
+
+class Told:
+    """An engine whose attempts end one look later, with the codes it was given."""
+
+    def __init__(self, codes: dict[str, list[int]], at_once: int = 2) -> None:
+        self.at_once, self.codes = at_once, codes
+        self.started: list[str] = []
+        self.running: list[str] = []
+        self.most = 0
+        self.stopped = False
+
+    def start(self, attempt: Attempt) -> None:
+        self.started.append(attempt.id)
+        self.running.append(attempt.id)
+        self.most = max(self.most, len(self.running))
+        attempt.log.parent.mkdir(parents=True, exist_ok=True)
+        with attempt.log.open("a") as log:
+            log.write(f"try {self.started.count(attempt.id)}\nilde: no luck\n\n")
+
+    def ended(self) -> dict[str, int]:
+        over, self.running = self.running[:1], self.running[1:]
+        return {name: STOPPED if self.stopped else self.codes.get(name, [0]).pop(0) for name in over}
+
+    def stop(self) -> None:
+        assert not self.stopped, "stopped once is enough"
+        self.stopped = True
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Ears:
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.shown: list[list[str]] = []
+
+    def noted(self, message: str) -> None:
+        self.lines.append(message)
+
+    def seen(self, standings: Sequence[Standing]) -> None:
+        self.shown.append([standing.state for standing in standings])
+
+
+def cells(*names: str) -> list[Cell]:
+    return [Cell(name, replace(CONFIG, seed=seed)) for seed, name in enumerate(names)]
+
+
+def begin_run(folder: Path, config: RunConfig) -> RunDirectory:
+    return RunDirectory.create(folder, to_dict(config), {}, tensorboard=False)
+
+
+def test_runs_begin_in_order_and_no_more_than_fit(tmp_path: Path) -> None:
+    engine, ears = Told({}, at_once=2), Ears()
+    names = ["a", "b", "c", "d", "e"]
+    standings = Campaign(cells(*names), tmp_path, retries=0, watcher=ears).run(engine)
+    assert (engine.started, engine.most) == (names, 2)
+    assert [(s.cell.id, s.state, s.attempts) for s in standings] == [(name, "done", 1) for name in names]
+    assert ears.shown[0] == ["running", "running", "waiting", "waiting", "waiting"]
+
+
+def test_a_failed_run_is_tried_again_after_the_others(tmp_path: Path) -> None:
+    engine, ears = Told({"a": [1, 137, 0]}, at_once=1), Ears()
+    standings = Campaign(cells("a", "b"), tmp_path, retries=2, watcher=ears).run(engine)
+    assert engine.started == ["a", "b", "a", "a"]
+    assert [(s.state, s.attempts, s.exit_code, s.message) for s in standings] == [
+        ("done", 3, 0, ""),
+        ("done", 1, 0, ""),
+    ]
+    assert ears.lines[0] == "a: failed: no luck (exit code 1); trying again (1 of 2)"
+    assert "a: failed: ended by signal 9; trying again (2 of 2)" in ears.lines
+
+
+def test_a_run_that_keeps_failing_is_given_up_and_stops_nothing(tmp_path: Path) -> None:
+    engine, ears = Told({"a": [1, 1]}, at_once=1), Ears()
+    first, second = Campaign(cells("a", "b"), tmp_path, retries=1, watcher=ears).run(engine)
+    assert (first.state, first.attempts, first.exit_code) == ("failed", 2, 1)
+    assert second.state == "done"
+    assert ears.lines[-1] == f"a: failed: no luck (exit code 1); see {tmp_path / 'a.log'}"
+
+
+def test_a_mistake_is_not_tried_again(tmp_path: Path) -> None:
+    engine = Told({"a": [2]})
+    (standing,) = Campaign(cells("a"), tmp_path, retries=5, watcher=Ears()).run(engine)
+    assert (standing.state, standing.attempts, standing.message) == ("failed", 1, "no luck (exit code 2)")
+
+
+def test_a_stopped_study_saves_the_running_and_begins_no_other(tmp_path: Path) -> None:
+    engine = Told({}, at_once=3)
+    study = Campaign(cells("a", "b", "c", "d"), tmp_path, retries=3, watcher=Ears())
+    standings = study.run(engine, stop=lambda: len(engine.started) == 3)
+    assert engine.started == ["a", "b", "c"]
+    assert [s.state for s in standings] == ["done", "stopped", "stopped", "waiting"]
+    assert not study.complete
+
+
+def test_a_finished_run_is_left_alone_and_another_goes_on(tmp_path: Path) -> None:
+    both = cells("a", "b")
+    for cell, state in zip(both, ("finished", "interrupted"), strict=True):
+        with begin_run(tmp_path / cell.id, cell.config) as run:
+            run.log_timing(160, {"time/steps_per_second": 40.0})
+            run.log_metrics(160, {"score/raw": 21.5})
+            run.set_status(state, 160)  # type: ignore[arg-type]
+    study, engine = Campaign(both, tmp_path, retries=0, watcher=Ears()), Told({})
+    before = study.standings()
+    assert [s.state for s in before] == ["done", "waiting"]
+    # 160 of 320 steps are left, at 40 a second.
+    assert [(s.steps_left, s.seconds_left) for s in before] == [(0, 0.0), (160, 4.0)]
+    assert before[1].reached.score == 21.5
+    study.run(engine)
+    assert (engine.started, study.complete) == (["b"], True)
+
+
+def test_the_score_of_a_finished_run_is_its_final_greedy_mean(tmp_path: Path) -> None:
+    (cell,) = cells("a")
+    with begin_run(tmp_path / "a", cell.config) as run:
+        run.log_metrics(320, {"score/raw": 21.5})
+        for greedy, mean, final in ((True, 1.0, False), (True, 2.0, True), (False, 3.0, True)):
+            run.log_evaluation(320, {"greedy": greedy, "mean": mean, "final": final})
+        run.set_status("finished", 320)
+    study = Campaign([cell], tmp_path, retries=0, watcher=Ears())
+    assert study.complete
+    assert (study.standings()[0].reached.score, study.standings()[0].reached.env_steps) == (2.0, 320)
+
+
+def test_a_run_begun_with_other_settings_is_refused(tmp_path: Path) -> None:
+    (cell,) = cells("a")
+    begin_run(tmp_path / "a", cell.config).close()
+    Campaign([cell], tmp_path, retries=0, watcher=Ears())
+    changed = replace(cell, config=replace(cell.config, ppo=replace(cell.config.ppo, discount=0.5)))
+    message = r"a: was begun with ppo.discount 0.99, the study now says 0.5; choose another --out or put the setting"
+    with pytest.raises(UserError, match=message):
+        Campaign([changed], tmp_path, retries=0, watcher=Ears())
+
+
+def test_a_single_run_is_no_place_for_a_study(tmp_path: Path) -> None:
+    begin_run(tmp_path, CONFIG).close()
+    with pytest.raises(UserError, match="holds a single run; choose another --out for a study"):
+        Campaign(cells("a"), tmp_path, retries=0, watcher=Ears())
+
+
+def test_a_study_is_carried_out_by_one_process_at_a_time(tmp_path: Path) -> None:
+    lock = FolderLock(tmp_path)
+    with pytest.raises(UserError, match=r"another process \(pid \d+\) is working"):
+        Campaign(cells("a"), tmp_path, retries=0, watcher=Ears()).run(Told({}))
+    lock.release()
+    Campaign(cells("a"), tmp_path, retries=0, watcher=Ears()).run(Told({}))
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("mine")
+    with pytest.raises(UserError, match="taken/out: cannot be written"):
+        Campaign(cells("a"), tmp_path / "taken" / "out", retries=0, watcher=Ears()).run(Told({}))
+
+
+def test_a_damaged_file_of_a_running_run_does_not_stop_the_study(tmp_path: Path) -> None:
+    class Damaging(Told):
+        def start(self, attempt: Attempt) -> None:
+            super().start(attempt)
+            attempt.folder.mkdir()
+            (attempt.folder / "config.json").write_text("{}")
+            (attempt.folder / "status.json").write_text("{")
+
+    (standing,) = Campaign(cells("a"), tmp_path, retries=0, watcher=Ears()).run(Damaging({}))
+    assert (standing.state, standing.reached.env_steps) == ("done", 0)

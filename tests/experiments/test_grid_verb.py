@@ -1,0 +1,125 @@
+"""`ilde grid`, from a study file to finished runs, through stops and starts."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from studies import process, rows, wait_for, write_study
+
+from ilde.cli.main import main
+from ilde.runs import RunDirectory
+
+STEPS = 320
+RUN = "cartpole-v1/expert"
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    return write_study(tmp_path, steps=STEPS, seeds="0..1")
+
+
+def grid_json(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["grid", *map(str, words), "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_a_dry_run_shows_commands_that_can_be_typed(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    document = grid_json(capsys, study, "--out", out, "--seeds", "3", "--dry-run")
+    (run,) = document["runs"]
+    assert (document["study"], run["id"], run["state"]) == ("toy", f"{RUN}/seed-3", "new")
+    words = shlex.split(run["command"])
+    assert words[:4] == ["ilde", "train", "expert", "--env=CartPole-v1"]
+    assert {f"--steps={STEPS}", "--seed=3", "--ppo.num-epochs=2", f"--out={out}/{RUN}/seed-3"} <= set(words)
+    assert not out.exists()
+    assert main(["grid", str(study), "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert f"{RUN}/seed-1" in shown
+    assert "the first of 2 commands" in shown
+
+
+def test_a_study_stopped_by_ctrl_c_goes_on_where_it_was(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    first, second = (out / RUN / f"seed-{seed}" for seed in (0, 1))
+    words = ("-m", "ilde", "grid", str(study), "--out", str(out), "--jobs", "1")
+    with process(*words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
+        wait_for(lambda: rows(second / "timing.jsonl") >= 1)
+        child.send_signal(signal.SIGINT)
+        said, _ = child.communicate(timeout=60)
+    assert child.returncode == 130, said
+    assert f"{RUN}/seed-0: finished at 320 steps" in said
+    assert "stopped; the same command goes on" in said
+    stopped = RunDirectory.read(second).status
+    assert stopped.state == "interrupted"
+    assert 0 < stopped.env_steps < STEPS
+    kept = (first / "metrics.jsonl").read_bytes()
+
+    document = grid_json(capsys, study, "--out", out)
+    assert document["complete"]
+    runs = document["runs"]
+    assert [(run["id"], run["state"], run["attempts"]) for run in runs] == [
+        (f"{RUN}/seed-0", "finished", 0),
+        (f"{RUN}/seed-1", "finished", 1),
+    ]
+    assert [len(run["evaluations"]) for run in runs] == [2, 2]
+    assert f"going on from {stopped.env_steps} steps" in second.with_name("seed-1.log").read_text()
+    assert (first / "metrics.jsonl").read_bytes() == kept
+
+    assert main(["grid", str(study), "--out", str(out)]) == 0
+    assert f"{out}: all 2 runs are finished; nothing is left to do" in capsys.readouterr().out
+    changed = study.with_name("toy2.toml")
+    changed.write_text(study.read_text().replace("num-epochs = 2", "num-epochs = 3"))
+    assert main(["grid", str(changed), "--out", str(out)]) == 2
+    line = f"ilde: {first}: was begun with ppo.num_epochs 2, the study now says 3; choose another --out or put"
+    assert capsys.readouterr().err.startswith(line)
+
+
+def test_the_exit_code_is_that_of_a_failed_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = write_study(tmp_path, steps=32, methods='"hype", "random"')
+    # The demonstrations are whole, but of another environment, which only the run itself finds out.
+    study.write_text(study.read_text().replace("steps = 32", 'steps = 32\ndemos = "hopper-v4/one-v0"'))
+    assert main(["grid", str(study), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().out
+    assert "cartpole-v1/hype/seed-0: failed: " in said
+    assert "Hopper-v4" in said
+    assert "cartpole-v1/random/seed-0: finished at 32 steps" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("nothing",), "nothing: no such file or bundled study; there are "),
+        (("smoke", "--engine", "slurm"), "--engine: invalid choice: 'slurm'"),
+        (("smoke", "--address", "a:1"), "--address is for --engine ray"),
+        (("smoke", "--gpus", "0.5"), "--gpus is for --engine ray"),
+        (("smoke", "--engine", "ray", "--cpus", "few"), "--cpus: 'few' is not a number of at least 0"),
+        (("smoke", "--jobs", "0"), "--jobs: '0' is not a whole number of at least 1"),
+        (("smoke", "--retries", "-1"), "--retries: '-1' is not a whole number of at least 0"),
+        (("smoke", "--seeds", "1..0"), "--seeds '1..0': the range is empty"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_2(
+    words: tuple[str, ...],
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["grid", *words]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"ilde: {line}")
+    assert (said.err.count("\n"), said.out) == (1, "")
+    assert not list(tmp_path.iterdir())
