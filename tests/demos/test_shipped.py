@@ -24,7 +24,10 @@ def replay(env_id: str, seed: int, actions: Any) -> list[Any]:
     if is_atari(env_id):
         game = _native_env(atari_game(env_id), 1, 1)
         frames = [game.reset(seed=np.array([seed]))[0][0].copy()]
-        frames += [game.step(np.array([action]))[0][0].copy() for action in actions]
+        for action in actions:
+            obs, _, terminated, truncated, info = game.step(np.array([action]))
+            # A finished game starts again within the step.
+            frames.append((info["final_obs"] if (terminated | truncated)[0] else obs)[0].copy())
         game.close()
         return frames
     env = single_env(env_id, render=False)
