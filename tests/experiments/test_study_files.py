@@ -159,3 +159,11 @@ def test_every_bundled_study_can_begin(name: str) -> None:
 def test_studies_come_with_the_package() -> None:
     assert "smoke" in study_names()
     assert (FOLDER / "smoke.toml").is_file()
+
+
+def test_the_baselines_stand_beside_every_control_on_each_task_at_equal_steps() -> None:
+    budgets = {(c.task, c.config.method): c.config.steps for c in find_study("baselines").cells()}
+    for task in {task for task, _ in budgets}:
+        methods = {method: steps for (other, method), steps in budgets.items() if other == task}
+        assert set(methods) >= {"constant", "entropy", "shuffled", "wrong-demos"}
+        assert len(set(methods.values())) == 1
