@@ -115,7 +115,7 @@ class Collector:
         self._obs[envs].copy_(self._staged[envs], non_blocking=True)
 
     def _store(self, t: int, group: int, step: Step) -> None:
-        """Keep the outcome of a group's step; the policy has not seen the next one's yet."""
+        """Keep the outcome of a group's step; `_obs` still shows what it led to."""
         envs = self._turns.groups[group]
         successor = self._buffers["next_obs"][t, envs]
         successor.copy_(self._obs[envs])

@@ -20,7 +20,8 @@ def _outcome(path: Path) -> tuple[Demonstrations | None, str]:
         return None, str(error)
 
 
-def _fuzz(path: Path, originals: tuple[Demonstrations, ...], mutants: int, seed: int) -> None:
+def _fuzz(path: Path, originals: tuple[Demonstrations, ...], mutants: int, seed: int) -> int:
+    """How many mutants were refused; each in one line, and the others were read unharmed."""
     rng = np.random.default_rng(seed)
     files = []
     for demos in originals:
@@ -39,17 +40,17 @@ def _fuzz(path: Path, originals: tuple[Demonstrations, ...], mutants: int, seed:
             assert message.isprintable()
         else:
             assert loaded.content_hash == content_hash
-    assert refused > mutants // 2
+    return refused
 
 
 def test_mutated_files_load_unharmed_or_are_refused_in_one_line(
     path: Path, vector_demos: Demonstrations, frame_demos: Demonstrations
 ) -> None:
-    _fuzz(path, (vector_demos, frame_demos), mutants=50, seed=0)
+    assert _fuzz(path, (vector_demos, frame_demos), mutants=50, seed=0) > 25
 
 
 @pytest.mark.slow
 def test_thousands_of_mutated_files_load_unharmed_or_are_refused_in_one_line(
     path: Path, vector_demos: Demonstrations, frame_demos: Demonstrations
 ) -> None:
-    _fuzz(path, (vector_demos, frame_demos), mutants=2000, seed=1)
+    assert _fuzz(path, (vector_demos, frame_demos), mutants=2000, seed=1) > 1000

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import os
-import pickle
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pytest
 import torch
+from hostile_files import OBJECT_ARRAY, PICKLES, npy, zipped
 
 from ilde.data import UserError
 from ilde.demos import Demonstrations, load, save
@@ -21,22 +20,6 @@ Refusal: TypeAlias = Callable[[Path], str]
 
 PICKLE = "contains a Python pickle; refused, because it could run code"
 NOT_OURS = "not a demonstration file; `ilde demos import` reads other formats"
-
-
-def _npy(descr: str, shape: str, payload: bytes = b"") -> bytes:
-    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
-    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + payload
-
-
-def _zip(path: Path, **entries: bytes) -> None:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in entries.items():
-            archive.writestr(f"{name}.npy", data)
-
-
-class _RunsCode:
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (os._exit, (3,))
 
 
 def test_an_empty_file_is_called_empty(path: Path, refusal: Refusal) -> None:
@@ -84,32 +67,27 @@ def test_other_arrays_are_not_ours(path: Path, refusal: Refusal) -> None:
     assert refusal(path) == NOT_OURS
 
 
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_bare_pickle_is_refused_and_not_run(path: Path, refusal: Refusal, protocol: int) -> None:
-    for content in (_RunsCode(), [_RunsCode()], {"obs": _RunsCode()}):
-        path.write_bytes(pickle.dumps(content, protocol))
-        assert refusal(path) == PICKLE
+@pytest.mark.parametrize("content", PICKLES.values(), ids=PICKLES)
+def test_a_bare_pickle_is_refused_and_not_run(path: Path, refusal: Refusal, content: bytes) -> None:
+    path.write_bytes(content)
+    assert refusal(path) == PICKLE
 
 
 def test_a_pickle_inside_an_array_is_refused_and_not_run(
     path: Path, refusal: Refusal, vector_demos: Demonstrations
 ) -> None:
-    boobytrap = np.array([_RunsCode()], dtype=object)
-    np.savez(path, obs=boobytrap)
+    zipped(path, obs=OBJECT_ARRAY)
     assert refusal(path) == PICKLE
-    with path.open("wb") as file:
-        np.save(file, boobytrap, allow_pickle=True)
+    path.write_bytes(OBJECT_ARRAY)
     assert refusal(path) == PICKLE
     save(vector_demos, path)
-    buffer = io.BytesIO()
-    np.save(buffer, boobytrap, allow_pickle=True)
     with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("extra.npy", buffer.getvalue())
+        archive.writestr("extra.npy", OBJECT_ARRAY)
     assert refusal(path) == PICKLE
 
 
 def test_a_pickle_hidden_in_a_structured_type_is_refused(path: Path, refusal: Refusal) -> None:
-    _zip(path, header=_npy("[('a', '<f4'), ('b', '|O')]", "(3,)", b"\0" * 36))
+    zipped(path, header=npy("[('a', '<f4'), ('b', '|O')]", "(3,)", b"\0" * 36))
     assert refusal(path) == PICKLE
 
 
@@ -119,7 +97,7 @@ def test_a_torch_file_is_refused_as_a_pickle(path: Path, refusal: Refusal) -> No
 
 
 def test_an_array_that_declares_petabytes_is_refused_before_it_is_allocated(path: Path, refusal: Refusal) -> None:
-    _zip(path, header=_npy("'|u1'", "(2,)", b"{}"), obs=_npy("'<f8'", f"({25 * 2**47},)", b"\0" * 64))
+    zipped(path, header=npy("'|u1'", "(2,)", b"{}"), obs=npy("'<f8'", f"({25 * 2**47},)", b"\0" * 64))
     assert refusal(path) == "expands to 25 PiB (limit 8 GiB)"
 
 
@@ -154,13 +132,13 @@ def test_frames_that_would_unfold_too_far_are_refused(path: Path, frame_demos: D
 
 def test_an_array_with_more_data_than_its_header_says_is_refused(path: Path, refusal: Refusal) -> None:
     bomb = b"\0" * 50_000_000
-    _zip(path, header=_npy("'|u1'", "(2,)", b"{}" + bomb))
+    zipped(path, header=npy("'|u1'", "(2,)", b"{}" + bomb))
     assert path.stat().st_size < 100_000
     assert refusal(path) == "damaged: an array is longer than its header says"
 
 
 def test_an_array_with_less_data_than_its_header_says_is_refused(path: Path, refusal: Refusal) -> None:
-    _zip(path, header=_npy("'|u1'", f"({2**20},)", b"{}"))
+    zipped(path, header=npy("'|u1'", f"({2**20},)", b"{}"))
     assert refusal(path) == "truncated: an array has 2 of 1,048,576 bytes"
 
 
@@ -176,20 +154,20 @@ def test_an_enormous_zip_directory_is_not_read(path: Path, refusal: Refusal) -> 
     [("'<f8'", "(-1,)"), ("'<f8'", "(2.5,)"), ("'x'", "(1,)"), ("open('a')", "(1,)"), ("'<f8'", "(" * 250 + ")" * 250)],
 )
 def test_a_broken_array_header_is_refused(path: Path, refusal: Refusal, descr: str, shape: str) -> None:
-    _zip(path, header=_npy(descr, shape, b"\0" * 16))
+    zipped(path, header=npy(descr, shape, b"\0" * 16))
     assert refusal(path).startswith("damaged: 'header' ")
 
 
 def test_absurd_shapes_are_refused(path: Path, refusal: Refusal) -> None:
-    _zip(path, header=_npy("'<f8'", f"({'9' * 300},)"))
+    zipped(path, header=npy("'<f8'", f"({'9' * 300},)"))
     assert refusal(path) == "expands to 1024 EiB (limit 8 GiB)"
-    _zip(path, header=_npy("'<f8'", f"(0, {'9' * 300})"))
+    zipped(path, header=npy("'<f8'", f"(0, {'9' * 300})"))
     assert refusal(path).startswith("damaged: ")
 
 
 def test_an_encrypted_or_oddly_compressed_entry_is_refused(path: Path, refusal: Refusal) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
-        archive.writestr("header.npy", _npy("'|u1'", "(2,)", b"{}"))
+        archive.writestr("header.npy", npy("'|u1'", "(2,)", b"{}"))
     assert refusal(path) == "damaged: 'header' is encrypted or compressed in an unknown way"
 
 
@@ -206,5 +184,5 @@ def test_a_directory_that_points_nowhere_is_called_damaged(
 def test_two_entries_of_one_name_are_refused(path: Path, refusal: Refusal, vector_demos: Demonstrations) -> None:
     save(vector_demos, path)
     with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
-        archive.writestr("action.npy", _npy("'<f8'", "(0,)"))
+        archive.writestr("action.npy", npy("'<f8'", "(0,)"))
     assert refusal(path) == "damaged: two entries share a name"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import h5py
 import numpy as np
 import pytest
 from foreign_files import gail_arrays, imported, trajectories, write_gail, write_trajectories
+from hostile_files import OBJECT_ARRAY, PICKLES, npy, zipped
 
 from ilde.data import UserError
 from ilde.demos import Demonstrations, save
@@ -33,16 +33,11 @@ def _refusal(path: Path, source_format: SourceFormat | None = None) -> str:
     return message.removeprefix(f"{path}: ")
 
 
-class _RunsCode:
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (os._exit, (3,))
-
-
 @pytest.mark.parametrize("source_format", [None, "npz", "imitation"])
 def test_a_pickle_is_refused_and_not_run(path: Path, source_format: SourceFormat | None) -> None:
-    path.write_bytes(pickle.dumps([_RunsCode()]))
+    path.write_bytes(PICKLES["in a list, protocol 4"])
     assert _refusal(path, source_format) == PICKLE
-    np.savez(path, obs=np.array([_RunsCode()], dtype=object), acts=np.zeros(2))
+    zipped(path, obs=OBJECT_ARRAY, acts=npy("'<f8'", "(2,)", bytes(16)))
     assert _refusal(path, source_format) == PICKLE
 
 

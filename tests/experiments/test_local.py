@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from studies import process, rows, wait_for, write_study
 
 from ilde.cli.attempt import await_release
+from ilde.data import UserError
 from ilde.envs.cores import usable_cores
 from ilde.experiments import local
 from ilde.experiments.campaign import Campaign, Standing
@@ -149,9 +151,13 @@ def test_closing_leaves_no_process(tmp_path: Path) -> None:
 
 def test_an_attempt_waits_for_whoever_still_holds_the_run(tmp_path: Path) -> None:
     lock = FolderLock(tmp_path)
+    with pytest.raises(UserError):
+        FolderLock(tmp_path)
+    began = time.monotonic()
     threading.Timer(0.8, lock.release).start()
     await_release(tmp_path, 20)
-    FolderLock(tmp_path).release()
+    assert 0.8 <= time.monotonic() - began < 20
+    FolderLock(tmp_path).release()  # free: it would raise otherwise
 
 
 def test_claimed_cores_belong_to_one_holder(tmp_path: Path) -> None:
