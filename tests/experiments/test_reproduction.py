@@ -51,6 +51,13 @@ def test_a_control_stands_in_the_table_without_a_number_of_the_papers() -> None:
     assert (paper, ours, verdict) == ("-", "350 ± 71", "not above the demonstrator; control")
 
 
+def test_what_our_scores_rest_on_is_noted() -> None:
+    runs = [*seeds("ilde", (1800.0, 1900.0), **GAME), *seeds("constant", (300.0, 400.0), **UNSEEN, env_steps=9)]
+    notes = reproduce(paper_table("atari"), runs).notes
+    assert "ALE/BeamRider-v5 from 10% of beam_rider/one-life-v0: a score of ours is 20 episodes, greedy" in notes
+    assert any("budgets differ (9, 400,000 steps)" in note for note in notes)
+
+
 def test_a_weight_is_told_by_the_reward_expression() -> None:
     runs = [outcome("ilde", 0, 700.0, **GAME, reward="vail + 2*giril + entropy"), outcome("ilde", 0, 500.0, **GAME)]
     assert [row[1] for row in lines("lambda", runs, "λ = 2")] == ["700"]

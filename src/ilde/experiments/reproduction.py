@@ -42,7 +42,17 @@ def reproduce(table: PaperTable, outcomes: Sequence[Outcome]) -> WordTable:
     if not table.rows:
         return _curves(table, comparisons)
     rows = [cells for task in table.tasks for cells in _task_rows(table, task, comparisons)]
-    return WordTable(f"{table.title} ({table.where}): {table.quantity}", COLUMNS, tuple(rows), _notes(table))
+    notes = (*_ours(table, comparisons), *_notes(table))
+    return WordTable(f"{table.title} ({table.where}): {table.quantity}", COLUMNS, tuple(rows), notes)
+
+
+def _ours(table: PaperTable, comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """What must be known of our runs: how many episodes a score is, and what stands in the way of a comparison."""
+    envs = [task.env for task in table.tasks]
+    for comparison in (c for c in comparisons if c.task in envs):
+        scores = {outcome.greedy.episodes for row in comparison.rows for outcome in row.outcomes if outcome.greedy}
+        yield f"{comparison.title}: a score of ours is {' or '.join(map(str, sorted(scores)))} episodes, greedy"
+        yield from (f"{comparison.title}: {note}" for note in comparison.notes)
 
 
 def _notes(table: PaperTable) -> tuple[str, ...]:
