@@ -6,9 +6,9 @@ import os
 import resource
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import cycle
+from itertools import cycle, islice
 from typing import Any
 
 import torch
@@ -35,19 +35,21 @@ def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device
         raise UserError(f"seconds {seconds}: measure for some time, such as 3")
     place, threads = choose_device(device), torch.get_num_threads()
     config = _configure(env, num_envs, place)
-    raw = _raw_speed(config, seconds)
+    bare = make_envs(config.env, config.num_envs, config.seed, clip_actions=True)
     trainer, blind = _fitted(config, place), _fitted(replace(config, method="constant"), place)
     try:
         torch.set_num_threads(choose_threads(config, images=len(trainer.envs.obs_space.shape) == 3, device=place))
         acting = config.num_envs / _act(trainer, seconds)
-        iteration, blind_iteration = _alternately(trainer, blind, seconds)
+        works = (_simulation(bare, config.rollout_steps), trainer.iterate, blind.iterate)
+        simulation, iteration, blind_iteration = _alternately(works, seconds, place)
         learning, rewarding = trainer.seconds["time/learn"], trainer.seconds["time/reward"]
         features, terms = _reward_parts(trainer)
     finally:
-        trainer.envs.close()
-        blind.envs.close()
+        for envs in (bare, trainer.envs, blind.envs):
+            envs.close()
         torch.set_num_threads(threads)
     steps = config.num_envs * config.rollout_steps
+    raw = steps / simulation
     parts = {"simulator": steps / raw, "acting": steps / acting, "features": features, **terms, "update": learning}
     return {
         "env": config.env,
@@ -119,24 +121,20 @@ def _pace(work: Callable[[], object], seconds: float, device: torch.device) -> f
     return (time.perf_counter() - began) / calls
 
 
-def _raw_speed(config: RunConfig, seconds: float) -> float:
-    """Steps per second of the bare simulator, all environments at once on all cores."""
-    envs = make_envs(config.env, config.num_envs, config.seed, clip_actions=True)
-    try:
-        return envs.num_envs / _simulate(envs, seconds)
-    finally:
-        envs.close()
-
-
-def _simulate(envs: EnvBatch, seconds: float) -> float:
-    """Seconds of a step with random actions."""
+def _simulation(envs: EnvBatch, steps: int) -> Callable[[], object]:
+    """As many steps of the bare simulator as a rollout has, with random actions: all environments, on all cores."""
     obs, policy, generator = (
         torch.from_numpy(envs.reset()),
         UniformPolicy(envs.action_space),
         torch_generator(0, "bench"),
     )
     actions = cycle([policy.act(obs, generator).action.numpy() for _ in range(64)])
-    return _pace(lambda: envs.step(next(actions)), seconds, torch.device("cpu"))
+
+    def simulate() -> None:
+        for action in islice(actions, steps):
+            envs.step(action)
+
+    return simulate
 
 
 def _fitted(config: RunConfig, device: torch.device) -> Trainer:
@@ -148,15 +146,16 @@ def _fitted(config: RunConfig, device: torch.device) -> Trainer:
     return trainer
 
 
-def _alternately(one: Trainer, other: Trainer, seconds: float) -> tuple[float, float]:
-    """Median seconds of an iteration of each; they take turns, so that a busy machine slows both alike."""
-    spent: tuple[list[float], list[float]] = ([], [])
-    while sum(spent[0]) < seconds:
-        for trainer, times in zip((one, other), spent, strict=True):
-            if trainer.updates == 0 and trainer.device.type == "cuda":
-                trainer.iterate()  # captures the graphs
-            times.append(_pace(trainer.iterate, 0.0, trainer.device))
-    return statistics.median(spent[0]), statistics.median(spent[1])
+def _alternately(works: Sequence[Callable[[], object]], seconds: float, device: torch.device) -> list[float]:
+    """Median seconds of each; they take turns, so that a machine whose speed changes changes it for all alike."""
+    spent: list[list[float]] = [[] for _ in works]
+    if device.type == "cuda":
+        for work in works:
+            work()  # captures the graphs
+    while sum(map(sum, spent)) < seconds * len(works):
+        for work, times in zip(works, spent, strict=True):
+            times.append(_pace(work, 0.0, device))
+    return [statistics.median(times) for times in spent]
 
 
 def _act(trainer: Trainer, seconds: float) -> float:
