@@ -1,0 +1,139 @@
+"""The paper's table of motives, measured: how stable each reward term is, how far it explores, how well it imitates.
+
+    python tools/motivation.py runs/baselines --json results/motivation.json --markdown results/tables/motivation.md
+    python tools/motivation.py --from results/motivation.json --markdown results/tables/motivation.md
+
+Reads finished runs of one study (TASK/METHOD/seed-N). Stability: the deviation of final scores over seeds. Exploration:
+the part of what all policies of a task visit that one reaches. Imitation: how well a new classifier tells its states
+from the demonstrated ones; less is closer. Each policy plays the same number of steps, sampling its actions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ilde.demos import resolve
+from ilde.envs import make_envs
+from ilde.experiments.paper import motivation
+from ilde.policies import LoadedPolicy, load_policy, uniform_policy
+from ilde.randomness import torch_generator
+from ilde.reports.behaviour import States, coverage, discriminator_gap
+from ilde.reports.numbers import NOTHING, plus_minus
+from ilde.reports.statistics import mean_and_std
+from ilde.reports.tables import WordTable, markdown
+from ilde.reports.writing import write_text
+from ilde.runs import RunDirectory
+
+METHODS = ("vail", "giril", "entropy", "ilde")
+"""The three terms alone, and all of them together."""
+NUM_ENVS = 16
+RANDOM = "random"
+
+
+def visited(loaded: LoadedPolicy, steps: int, seed: int) -> States:
+    """States that a policy comes to, sampling its actions."""
+    envs = make_envs(loaded.config.env, NUM_ENVS, seed, clip_actions=True)
+    generator, states = torch_generator(seed, "motivation"), []
+    try:
+        obs = envs.reset()
+        for _ in range(steps // NUM_ENVS):
+            states.append(np.array(obs, np.float64))
+            obs = envs.step(loaded.policy.act(torch.from_numpy(obs), generator).action.numpy()).obs
+    finally:
+        envs.close()
+    return np.concatenate(states)
+
+
+def final_score(folder: Path) -> float:
+    """The greedy score of a finished run."""
+    rows = RunDirectory.read(folder).evaluations.rows()
+    return float([row["mean"] for row in rows if row["final"] and row["greedy"]][-1])
+
+
+def measure(task: Path, steps: int, seed: int) -> dict[str, Any]:
+    """The three measures of each method on one task, with one value for each of its seeds."""
+    runs = {method: sorted((task / method).glob("seed-*[0-9]")) for method in METHODS}
+    first = load_policy(runs[METHODS[0]][0])
+    assert first.config.demos is not None
+    shown = np.concatenate([episode.obs for episode in resolve(first.config.demos).episodes]).astype(np.float64)
+    states = {f"{RANDOM}/": visited(uniform_policy(first.config.env), steps, seed)}
+    scores: dict[str, list[float]] = {}
+    for method, folders in runs.items():
+        scores[method] = [final_score(folder) for folder in folders]
+        states |= {f"{method}/{folder.name}": visited(load_policy(folder), steps, seed) for folder in folders}
+    reached, measured = coverage(states, seed), defaultdict[str, dict[str, list[float]]](dict)
+    for name, own in states.items():
+        method = name.partition("/")[0]
+        measured[method].setdefault("coverage", []).append(reached[name])
+        measured[method].setdefault("gap", []).append(discriminator_gap(own, shown, seed))
+    return {
+        "env": first.config.env,
+        "demos": first.config.demos,
+        "env_steps": first.env_steps,
+        "methods": {method: values | {"scores": scores.get(method, [])} for method, values in measured.items()},
+    }
+
+
+def table(document: dict[str, Any]) -> WordTable:
+    """The measures beside the paper's marks."""
+    marks = motivation()
+    rows = [
+        (task["env"], method, *_cells(values), *(marks.get(method, {}).get(part, NOTHING) for part in PARTS))
+        for task in document["tasks"]
+        for method, values in task["methods"].items()
+    ]
+    measures = ("score over seeds", "coverage", "gap to the demonstration")
+    columns = ("task", "reward", *measures, *(f"paper: {part}" for part in PARTS))
+    return WordTable("The paper's table of motives (Appendix A, Table 3), measured", columns, tuple(rows), NOTES)
+
+
+PARTS = ("stability", "exploration", "imitation")
+NOTES = (
+    "score over seeds: mean ± deviation of final greedy returns; stability is a small deviation",
+    "coverage: part of the states visited by anyone in the task that the final policy reaches",
+    "gap: how well a new classifier tells the policy's states from the demonstrated ones, 0 not at all, 1 always",
+)
+
+
+def _cells(values: dict[str, list[float]]) -> tuple[str, str, str]:
+    score = plus_minus(*mean_and_std(values["scores"])) if values["scores"] else NOTHING
+    return score, plus_minus(*mean_and_std(values["coverage"])), plus_minus(*mean_and_std(values["gap"]))
+
+
+def main() -> int:
+    """Measure or read, then print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", type=Path, nargs="?", help="folder of a study's runs")
+    parser.add_argument("--from", dest="kept", type=Path, help="read what --json wrote")
+    parser.add_argument("--steps", type=int, default=8000, help="states of each policy")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path)
+    args = parser.parse_args()
+    if (args.study is None) == (args.kept is None):
+        parser.error("give a study's folder, or --from FILE")
+    if args.kept:
+        document = json.loads(args.kept.read_text())
+    else:
+        tasks = [folder for folder in sorted(args.study.iterdir()) if all((folder / m).is_dir() for m in METHODS)]
+        command = f"python tools/motivation.py {args.study} --steps {args.steps} --seed {args.seed}"
+        document = {"command": command, "tasks": [measure(folder, args.steps, args.seed) for folder in tasks]}
+    if args.json:
+        write_text(args.json, json.dumps(document, indent=1) + "\n")
+    words = markdown("Motives, measured", [table(document)])
+    if args.markdown:
+        write_text(args.markdown, words)
+    print(words)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
