@@ -25,8 +25,8 @@ from torch import Tensor
 
 from ilde.config import RunConfig, find_preset
 from ilde.envs import simulator_versions
-from ilde.learners import steps
 from ilde.learners.ppo import PPO, Batch, ppo_loss
+from ilde.nets import steps
 from ilde.prepare import build, fit
 from ilde.runs import collect_provenance
 from ilde.trainer import Trainer

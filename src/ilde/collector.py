@@ -11,8 +11,8 @@ from torch import Tensor
 
 from ilde.data import Metrics, Rollout, Transitions
 from ilde.envs.base import Array, EnvBatch, Score, Step, Turns
-from ilde.learners.steps import make_step
 from ilde.nets.policy import Policy
+from ilde.nets.steps import make_step
 
 RECENT = 100
 """Whole episodes over which training scores are averaged."""

@@ -226,7 +226,7 @@ def test_each_pass_takes_every_demonstration_once() -> None:
         seen.extend(demos[:, 0].tolist())
         return {}
 
-    term._learn = note  # type: ignore[method-assign]
+    term._step = note  # type: ignore[method-assign]
     term.update(encoded(torch.zeros(2, 2, 3)))
     assert sorted(seen[:10]) == sorted(seen[10:]) == [i / 2 for i in range(10)]
 

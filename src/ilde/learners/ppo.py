@@ -17,8 +17,8 @@ from ilde.learners.averages import Averages
 from ilde.learners.base import RewardFunction
 from ilde.learners.guard import FiniteGuard
 from ilde.learners.returns import generalised_advantage
-from ilde.learners.steps import fused, make_step
 from ilde.nets.policy import ActorCritic
+from ilde.nets.steps import Inputs, fused, make_step
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,7 @@ class PPO:
         )
         self._loss = fused(ppo_loss, self.device) if config.fuse else ppo_loss
         self._step = make_step(self._learn, self.device)
+        self._advantage = make_step(self._estimate, self.device)
         self._held: tuple[Tensor, ...] = ()
         self._averages = Averages()
 
@@ -146,21 +147,27 @@ class PPO:
 
     def _batch(self, rollout: Rollout, reward: Tensor) -> Batch:
         transitions = rollout.transitions
-        advantage = generalised_advantage(
-            reward,
-            rollout.value,
-            self._next_value(rollout),
-            terminated=transitions.terminated,
-            ended=rollout.ended,
-            discount=self.config.discount,
-            gae_lambda=self.config.gae_lambda,
-        )
+        seen = (reward, rollout.value, self._next_value(rollout), transitions.terminated, rollout.ended)
+        advantage = self._advantage(seen)["advantage"]
         target = advantage + rollout.value
         if self.config.advantages == "rollout":
             advantage = normalised(advantage)
         flat = transitions.flatten()
         rest = (rollout.log_prob, rollout.value, advantage, target)
         return Batch(flat.obs, flat.action, *(x.flatten() for x in rest))
+
+    def _estimate(self, seen: Inputs) -> dict[str, Tensor]:
+        reward, value, next_value, terminated, ended = seen
+        advantage = generalised_advantage(
+            reward,
+            value,
+            next_value,
+            terminated=terminated,
+            ended=ended,
+            discount=self.config.discount,
+            gae_lambda=self.config.gae_lambda,
+        )
+        return {"advantage": advantage}
 
     def _next_value(self, rollout: Rollout) -> Tensor:
         """Values of the true successors: the next step's own value, except after the last step and at time limits."""

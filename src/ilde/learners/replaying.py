@@ -14,9 +14,9 @@ from ilde.learners.averages import Averages
 from ilde.learners.base import RewardFunction
 from ilde.learners.replay import Replay
 from ilde.learners.soft_q import Agent
-from ilde.learners.steps import make_step
 from ilde.nets.policy import Policy
 from ilde.nets.soft import Explorer
+from ilde.nets.steps import make_step
 
 A = TypeVar("A", bound=Agent)
 

@@ -8,6 +8,7 @@ main text inverts. Left out: the dual ascent on the weight, which nearly coincid
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -17,6 +18,7 @@ from torch.nn.functional import softplus
 
 from ilde.data import Metrics
 from ilde.nets.layers import linear, mlp, xavier
+from ilde.nets.steps import Inputs, SmallStep, make_step
 from ilde.randomness import minibatches
 from ilde.rewards.base import INPUT_LIMIT, Encoded, read_numbers, subsampled
 
@@ -94,6 +96,12 @@ def bottleneck_kl(judgement: Judgement) -> Tensor:
     return 0.5 * (judgement.logit.square() + tame_exp(2 * judgement.log_std) - 1.0) - judgement.log_std
 
 
+def _code(judgement: Judgement, noise: Tensor) -> Tensor:
+    """A draw of each code."""
+    assert judgement.log_std is not None
+    return judgement.logit + tame_exp(judgement.log_std) * noise
+
+
 def imitation_reward(logit: Tensor, form: str) -> Tensor:
     """The reward of a logit; every form increases with it."""
     if form == "softplus":
@@ -115,10 +123,15 @@ class AdversarialReward:
 
     def __init__(self, net: Discriminator, config: DiscriminatorConfig, generator: torch.Generator) -> None:
         self.net, self.config, self.generator = net, config, generator
-        self.optimiser = torch.optim.Adam(net.parameters(), lr=config.learning_rate, fused=True)
+        self.device = next(net.parameters()).device
+        on_gpu = self.device.type == "cuda"
+        # A captured step reads its learning rate from the device.
+        rate = torch.tensor(config.learning_rate, device=self.device) if on_gpu else config.learning_rate
+        self.optimiser = torch.optim.Adam(net.parameters(), lr=rate, fused=True, capturable=on_gpu)
         self.demos: Tensor | None = None
         self.rounds = 0
         self._waiting: list[Tensor] = []
+        self._steps: dict[int, SmallStep] = {}
 
     def _inputs(self, batch: Encoded) -> Tensor:
         features = batch.features.clamp(-INPUT_LIMIT, INPUT_LIMIT)
@@ -138,9 +151,14 @@ class AdversarialReward:
             return {}
         policy, self._waiting = torch.cat(self._waiting), []
         self.rounds += 1
-        if self.config.slowing:
-            self.optimiser.param_groups[0]["lr"] = self.config.learning_rate / self.rounds
+        self._pace()
         return self._compare(policy)
+
+    def _pace(self) -> None:
+        """Set the learning rate of this round, in place where a captured step reads it."""
+        rate = self.config.learning_rate / (max(1, self.rounds) if self.config.slowing else 1)
+        group = self.optimiser.param_groups[0]
+        group["lr"] = group["lr"].fill_(rate) if isinstance(group["lr"], Tensor) else rate
 
     def _compare(self, policy: Tensor) -> Metrics:
         """Some passes over the demonstrations, each batch beside as many states of the policy."""
@@ -151,13 +169,20 @@ class AdversarialReward:
         for _ in range(self.config.passes):
             for index in minibatches(len(self.demos), self.config.batch_size, self.generator, policy.device):
                 drawn = torch.randint(len(policy), (len(index),), generator=self.generator).to(policy.device)
-                for name, value in self._learn(self.demos[index], policy[drawn]).items():
+                for name, value in self._step(self.demos[index], policy[drawn]).items():
                     totals[name] = totals.get(name, torch.zeros_like(value)) + value
                 steps += 1
         return read_numbers({f"disc/{name}": total / steps for name, total in totals.items()})
 
-    def _learn(self, demos: Tensor, policy: Tensor) -> dict[str, Tensor]:
-        loss, statistics = self.loss(demos, policy)
+    def _step(self, demos: Tensor, policy: Tensor) -> dict[str, Tensor]:
+        """One step; on a GPU batches of one size share a graph, and the last of a pass may be smaller."""
+        if len(demos) not in self._steps:
+            self._steps[len(demos)] = make_step(self._learn, self.device)
+        return self._steps[len(demos)]((demos, policy, *self._noise(demos)))
+
+    def _learn(self, batch: Inputs) -> dict[str, Tensor]:
+        demos, policy, *noise = batch
+        loss, statistics = self._objective(demos, policy, noise)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.step()
@@ -165,8 +190,22 @@ class AdversarialReward:
 
     def loss(self, demos: Tensor, policy: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """The objective on one batch each of demonstration and policy inputs."""
+        return self._objective(demos, policy, self._noise(demos))
+
+    def _noise(self, demos: Tensor) -> list[Tensor]:
+        """Whatever a step draws, drawn before it, for a captured one cannot: codes of both sides, then a mixture."""
+        count, bottleneck = len(demos), self.net.log_std_head is not None
+        drawn = [torch.randn(count, generator=self.generator) for _ in range(2 * bottleneck)]
+        if self.config.gradient_penalty:
+            drawn.append(torch.rand((count, 1), generator=self.generator))
+        return [noise.to(demos) for noise in drawn]
+
+    def _objective(self, demos: Tensor, policy: Tensor, noise: Sequence[Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         expert, learner = self.net(demos), self.net(policy)
-        loss = discrimination_loss(self._code(expert), self._code(learner), self.config.loss)
+        codes = expert.logit, learner.logit
+        if expert.log_std is not None:
+            codes = _code(expert, noise[0]), _code(learner, noise[1])
+        loss = discrimination_loss(*codes, self.config.loss)
         statistics = {
             "disc_acc": ((expert.logit > 0).float().mean() + (learner.logit <= 0).float().mean()).detach() / 2,
             "expert_logit": expert.logit.detach().mean(),
@@ -177,17 +216,10 @@ class AdversarialReward:
             loss = loss + self.config.bottleneck_weight * (kl - self.config.information_limit)
             statistics["bottleneck_kl"] = kl.detach()
         if self.config.gradient_penalty:
-            loss = loss + self.config.gradient_penalty * self._gradient_penalty(demos, policy)
+            loss = loss + self.config.gradient_penalty * self._gradient_penalty(demos, policy, noise[-1])
         return loss, statistics
 
-    def _code(self, judgement: Judgement) -> Tensor:
-        if judgement.log_std is None:
-            return judgement.logit
-        noise = torch.randn(judgement.logit.shape, generator=self.generator).to(judgement.logit)
-        return judgement.logit + tame_exp(judgement.log_std) * noise
-
-    def _gradient_penalty(self, demos: Tensor, policy: Tensor) -> Tensor:
-        mix = torch.rand((len(demos), 1), generator=self.generator).to(demos)
+    def _gradient_penalty(self, demos: Tensor, policy: Tensor, mix: Tensor) -> Tensor:
         between = (mix * demos + (1 - mix) * policy).requires_grad_(True)
         (gradient,) = torch.autograd.grad(self.net(between).logit.sum(), between, create_graph=True)
         penalty: Tensor = (gradient.norm(2, dim=-1) - self.config.penalty_norm).square().mean()
@@ -213,8 +245,10 @@ class AdversarialReward:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state."""
         self.net.load_state_dict(state["net"])
+        rate = self.optimiser.param_groups[0]["lr"]
         self.optimiser.load_state_dict(state["optimiser"])
+        self.optimiser.param_groups[0]["lr"] = rate
         self.generator.set_state(state["generator"])
-        device = next(self.net.parameters()).device
-        self.demos = None if state["demos"] is None else state["demos"].to(device)
-        self.rounds, self._waiting = state["rounds"], [inputs.to(device) for inputs in state["waiting"]]
+        self.demos = None if state["demos"] is None else state["demos"].to(self.device)
+        self.rounds, self._waiting = state["rounds"], [inputs.to(self.device) for inputs in state["waiting"]]
+        self._pace()

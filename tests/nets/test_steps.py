@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from ilde.learners import steps
 from ilde.learners.averages import Averages
 from ilde.learners.guard import NonFiniteError
+from ilde.nets import steps
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
