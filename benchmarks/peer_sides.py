@@ -145,10 +145,10 @@ def interpreter(worker: str) -> str:
     return str(VENVS / worker / "bin" / "python")
 
 
-def run_side(worker: str, work: Work, variant: Setting) -> Outcome:
-    """One run in a process of its own: steps per second, threads and versions."""
+def run_side(worker: str, work: Work, variant: Setting, *, job: str = "worker") -> Outcome:
+    """One run in a process of its own; a `worker` tells its steps per second, threads and versions."""
     settings = json.dumps(asdict(work) | variant)
-    printed = _run([interpreter(worker), str(WORKERS / f"{worker}_worker.py"), settings])
+    printed = _run([interpreter(worker), str(WORKERS / f"{worker}_{job}.py"), settings])
     outcome: Outcome = json.loads(printed.splitlines()[-1])
     return outcome
 

@@ -35,7 +35,7 @@ def random_demos(env_id: str, steps: int) -> Transitions:
     return Transitions(obs=fields[0], acts=fields[1], next_obs=fields[2], dones=fields[3], infos=np.array([{}] * steps))
 
 
-def model(settings: Any, envs: Any) -> Any:
+def model(settings: Any, envs: Any, seed: int = 0) -> Any:
     return PPO(
         "MlpPolicy",
         envs,
@@ -50,15 +50,15 @@ def model(settings: Any, envs: Any) -> Any:
             "features_extractor_class": NormalizeFeaturesExtractor,
             "features_extractor_kwargs": {"normalize_class": RunningNorm},
         },
-        seed=0,
+        seed=seed,
         device="cpu",
     )
 
 
-def trainer(settings: Any) -> Any:
+def trainer(settings: Any, demos: Transitions, seed: int = 0) -> Any:
     envs = make_vec_env(
         settings.env,
-        rng=np.random.default_rng(0),
+        rng=np.random.default_rng(seed),
         n_envs=settings.num_envs,
         parallel=False,
         post_wrappers=[lambda env, _: RolloutInfoWrapper(env)],
@@ -71,11 +71,11 @@ def trainer(settings: Any) -> Any:
         normalize_input_layer=RunningNorm,
     )
     return GAIL(
-        demonstrations=random_demos(settings.env, settings.demo_steps),
+        demonstrations=demos,
         demo_batch_size=settings.demo_batch,
         n_disc_updates_per_round=settings.reward_updates,
         venv=envs,
-        gen_algo=model(settings, envs),
+        gen_algo=model(settings, envs, seed),
         reward_net=reward_net,
         disc_opt_kwargs={"lr": 3e-4},
         allow_variable_horizon=True,
@@ -86,7 +86,7 @@ def trainer(settings: Any) -> Any:
 def main() -> None:
     settings = read_settings()
     torch.manual_seed(0)
-    gail = trainer(settings)
+    gail = trainer(settings, random_demos(settings.env, settings.demo_steps))
     batch = settings.num_envs * settings.rollout_steps
     report(
         settings,
