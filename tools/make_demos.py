@@ -72,11 +72,11 @@ TASKS = (
     _mujoco("ant-v4", "Ant-v4", 2_000_000),
     _mujoco("hopper-v5", "Hopper-v5", 1_000_000, (ONE,)),
     _atari("beam_rider", "ALE/BeamRider-v5", *TREMBLES, steps=1_638_400),
-    _atari("demon_attack", "ALE/DemonAttack-v5"),
-    _atari("battle_zone", "ALE/BattleZone-v5"),
-    _atari("qbert", "ALE/Qbert-v5"),
+    _atari("demon_attack", "ALE/DemonAttack-v5", steps=5_120_000),
+    _atari("battle_zone", "ALE/BattleZone-v5", steps=2_048_000),
+    _atari("qbert", "ALE/Qbert-v5", steps=1_843_200),
     _atari("krull", "ALE/Krull-v5", steps=614_400),
-    _atari("star_gunner", "ALE/StarGunner-v5"),
+    _atari("star_gunner", "ALE/StarGunner-v5", steps=4_710_400),
 )
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ilde.demos import resolve
-from ilde.demos.bundled import bundled_names
+from ilde.demos.bundled import FOLDER, bundled_names
 from ilde.envs import single_env
 from ilde.envs.atari import _native_env
 from ilde.envs.names import atari_game, is_atari
@@ -74,3 +74,20 @@ def test_a_demonstrator_was_measured_over_many_episodes() -> None:
         measured = resolve(name).header.demonstrator
         assert measured is not None
         assert measured.episodes >= 20
+
+
+def test_every_task_of_the_paper_has_its_recordings() -> None:
+    games = ("beam_rider", "demon_attack", "battle_zone", "qbert", "krull", "star_gunner")
+    bodies = ("reacher-v4", "hopper-v4", "walker2d-v4", "humanoidstandup-v4", "ant-v4")
+    wanted = {f"{game}/{kind}-v0" for game in games for kind in ("one-life", "full")}
+    wanted |= {f"{body}/{kind}-v0" for body in bodies for kind in ("four", "one")}
+    assert wanted <= set(bundled_names())
+    for name in wanted:
+        header = resolve(name).header
+        assert header.greedy
+        assert header.lives is not None
+        assert "expert" in header.recorder
+
+
+def test_the_package_stays_small() -> None:
+    assert sum(file.stat().st_size for file in FOLDER.rglob("*") if file.is_file()) < 20_000_000

@@ -101,7 +101,7 @@ def test_efficiency_is_a_part_of_the_papers_budget() -> None:
 
 def test_recordings_are_measured_themselves() -> None:
     assert lines("demo-lengths", [], "One-life demonstration: length") == [("702", "658")]
-    assert lines("demo-lengths", [], "One-life demonstration: length", "StarGunner") == [("118", "not recorded yet")]
+    assert lines("demo-lengths", [], "One-life demonstration: length", "StarGunner") == [("118", "304")]
 
 
 def test_a_figure_shows_scores_along_the_way() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ilde.config import RunConfig
-from ilde.demos.bundled import bundled_names, resolve
+from ilde.demos import resolve
 from ilde.experiments.paper.studies import CONTROLS, paper_study
 from ilde.experiments.paper.tables import PaperTable, PaperTask
 from ilde.methods import find_method
@@ -141,8 +141,8 @@ def _demonstrations(table: PaperTable) -> WordTable:
     for task in table.tasks:
         for kind in ("one-life", "full"):
             name, printed = f"{task.folder}/{kind}-v0", table.rows[f"expert/{kind}"][task.name].printed
-            ours = f"{len(resolve(name).episodes[0]):,}" if name in bundled_names() else "not recorded yet"
-            rows.append((table.labels[f"expert/{kind}"], task.name, printed, ours))
+            ours = len(resolve(name).episodes[0])
+            rows.append((table.labels[f"expert/{kind}"], task.name, printed, f"{ours:,}"))
     return WordTable(f"{table.title} ({table.where})", ("row", "task", "paper", "ours"), tuple(rows), _notes(table))
 
 
