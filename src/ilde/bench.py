@@ -36,7 +36,9 @@ def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device
     place, threads = choose_device(device), torch.get_num_threads()
     config = _configure(env, num_envs, place)
     bare = make_envs(config.env, config.num_envs, config.seed, clip_actions=True)
-    trainer, blind = _fitted(config, place), _fitted(replace(config, method="constant"), place)
+    envs = make_training_envs(config, place)
+    # Both act in the same environments: what they see does not matter here, and hundreds of games take long to load.
+    trainer, blind = (_fitted(chosen, envs, place) for chosen in (config, replace(config, method="constant")))
     try:
         torch.set_num_threads(choose_threads(config, images=len(trainer.envs.obs_space.shape) == 3, device=place))
         acting = config.num_envs / _act(trainer, seconds)
@@ -45,8 +47,8 @@ def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device
         learning, rewarding = trainer.seconds["time/learn"], trainer.seconds["time/reward"]
         features, terms = _reward_parts(trainer)
     finally:
-        for envs in (bare, trainer.envs, blind.envs):
-            envs.close()
+        bare.close()
+        envs.close()
         torch.set_num_threads(threads)
     steps = config.num_envs * config.rollout_steps
     raw = steps / simulation
@@ -137,8 +139,7 @@ def _simulation(envs: EnvBatch, steps: int) -> Callable[[], object]:
     return simulate
 
 
-def _fitted(config: RunConfig, device: torch.device) -> Trainer:
-    envs = make_training_envs(config, device)
+def _fitted(config: RunConfig, envs: EnvBatch, device: torch.device) -> Trainer:
     trainer = Trainer(config, envs, device)
     steps: Transitions = random_rollout(envs, -(-DEMO_STEPS // envs.num_envs), config.seed, "bench")
     trainer.fit(steps.flatten().to(device), steps)
