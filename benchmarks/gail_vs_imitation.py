@@ -21,7 +21,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from peer_sides import HOPPER, run_side
+from peer_sides import HOPPER, Work, run_side
 
 from ilde.demos import resolve
 from ilde.demos.exporting import export_demos
@@ -34,12 +34,16 @@ SIDES = ("ours", "imitation")
 EPISODES = 20
 
 
+def work_from(recording: str) -> Work:
+    """What both sides do."""
+    demos = resolve(recording)
+    return replace(HOPPER, method="gail", env=demos.env_id, demo_steps=sum(map(len, demos.episodes)), threads=1)
+
+
 def learn(side: str, seed: int, steps: int, recording: str, file: Path) -> dict[str, list[float]]:
     """One run in a process of its own: true returns of whole episodes after training."""
-    demos = resolve(recording)
-    work = replace(HOPPER, method="gail", env=demos.env_id, demo_steps=sum(map(len, demos.episodes)), threads=1)
     more = {"seed": seed, "steps": steps, "recording": recording, "demos": str(file), "episodes": EPISODES}
-    played: dict[str, list[float]] = run_side(side, work, more, job="learner")
+    played: dict[str, list[float]] = run_side(side, work_from(recording), more, job="learner")
     print(f"{side}, seed {seed}: greedy {statistics.mean(played['greedy']):,.0f}", flush=True)
     return played
 
@@ -59,7 +63,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--demos", default="hopper-v4/one-v0", help="a bundled recording")
     parser.add_argument("--steps", type=int, default=500_000, help="agent steps of each run (default 500,000)")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each side (default 3, at least 2)")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default 2)")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
@@ -73,8 +77,7 @@ def main() -> int:
     demonstrator = resolve(args.demos).header.demonstrator
     for line in rows:
         shown = {
-            side: f"{statistics.mean(m):,.0f} ± {statistics.pstdev(m):,.0f}"
-            for side, m in line["means_by_seed"].items()
+            side: f"{statistics.mean(m):,.0f} ± {statistics.stdev(m):,.0f}" for side, m in line["means_by_seed"].items()
         }
         print(line["mode"], shown, "reached" if line["reached"] else "MISSED")
     report = {
@@ -82,7 +85,7 @@ def main() -> int:
         "demonstrator": asdict(demonstrator) if demonstrator else None,
         "steps": args.steps,
         "episodes": EPISODES,
-        "settings": asdict(HOPPER),
+        "settings": asdict(work_from(args.demos)),
         "rows": rows,
         "provenance": collect_provenance(sys.argv, None, simulator_versions()),
     }
