@@ -218,6 +218,7 @@ def _ready(trainer: Trainer, demos: Demonstrations | None, folder: RunDirectory,
     else:
         if checkpoint.note:
             listener.noted(checkpoint.note)
+        listener.noted("playing the open episodes again; for games on few cores that takes minutes")
         trainer.load_state_dict(checkpoint.state)
         folder.rewind(trainer.env_steps)
         if trainer.envs.resume_mode != "exact":
