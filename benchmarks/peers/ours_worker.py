@@ -10,7 +10,7 @@ from clock import read_settings, report
 
 from ilde.config import RunConfig, find_preset
 from ilde.envs import make_envs
-from ilde.prepare import choose_threads, random_rollout
+from ilde.prepare import random_rollout, settle
 from ilde.trainer import Trainer
 
 CPU = torch.device("cpu")
@@ -51,7 +51,7 @@ def configure(settings: Any) -> RunConfig:
 def build(config: RunConfig, demo_steps: int) -> Trainer:
     """A trainer past its first fit; a random policy's steps stand in for demonstrations: they cost as much."""
     envs = make_envs(config.env, config.num_envs, config.seed, clip_actions=config.clip_actions)
-    torch.set_num_threads(choose_threads(config, images=len(envs.obs_space.shape) == 3, device=CPU))
+    settle(config, envs, CPU)
     trainer = Trainer(config, envs, CPU)
     if config.method == "gail":
         demos = random_rollout(envs, demo_steps // config.num_envs, config.seed, "demos")

@@ -19,7 +19,7 @@ from ilde.data import Transitions, UserError
 from ilde.envs import EnvBatch, canonical_env_id, make_envs
 from ilde.envs.names import is_atari
 from ilde.nets.policy import UniformPolicy
-from ilde.prepare import choose_device, choose_threads, make_training_envs, random_rollout
+from ilde.prepare import choose_device, make_training_envs, random_rollout, settle
 from ilde.randomness import torch_generator
 from ilde.rewards.base import Encoded, encode
 from ilde.rewards.compose import ScaledTerm
@@ -40,7 +40,7 @@ def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device
     # Both act in the same environments: what they see does not matter here, and hundreds of games take long to load.
     trainer, blind = (_fitted(chosen, envs, place) for chosen in (config, replace(config, method="constant")))
     try:
-        torch.set_num_threads(choose_threads(config, images=len(trainer.envs.obs_space.shape) == 3, device=place))
+        settle(config, envs, place)
         acting = config.num_envs / _act(trainer, seconds)
         works = (_simulation(bare, config.rollout_steps), trainer.iterate, blind.iterate)
         simulation, iteration, blind_iteration = _alternately(works, seconds, place)

@@ -7,6 +7,7 @@ from dataclasses import fields
 import numpy as np
 import torch
 
+from ilde.allocation import keep_freed_memory
 from ilde.collector import Collector
 from ilde.config import RunConfig, validated
 from ilde.data import Metrics, Transitions, UserError
@@ -36,6 +37,14 @@ def choose_device(name: str) -> torch.device:
 def choose_threads(config: RunConfig, *, images: bool, device: torch.device) -> int:
     """Threads for tensors: one beside a GPU, where they would fight the simulator's, and one for small networks."""
     return config.threads or (torch.get_num_threads() if images and device.type == "cpu" else 1)
+
+
+def settle(config: RunConfig, envs: EnvBatch, device: torch.device) -> None:
+    """Make this process fit for the work: threads for tensors, and memory for images that no GPU holds."""
+    images = len(envs.obs_space.shape) == 3
+    torch.set_num_threads(choose_threads(config, images=images, device=device))
+    if images and device.type == "cpu":
+        keep_freed_memory()
 
 
 def random_rollout(envs: EnvBatch, steps: int, seed: int, role: str) -> Transitions:
@@ -123,7 +132,7 @@ def build(
     parse_expression(config.reward or method.reward)
     device = choose_device(config.device)
     envs = make_training_envs(config, device, env)
-    torch.set_num_threads(choose_threads(config, images=len(envs.obs_space.shape) == 3, device=device))
+    settle(config, envs, device)
     demos = load_demos(config, method, envs, demos)
     trainer = Trainer(config, envs, device)
     check_replay(trainer, demos)
