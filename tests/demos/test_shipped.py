@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ilde.demos import resolve
-from ilde.demos.bundled import FOLDER, bundled_names
+from ilde.demos.bundled import FOLDER, bundled_names, expert_of
 from ilde.envs import single_env
 from ilde.envs.atari import _native_env
 from ilde.envs.names import atari_game, is_atari
@@ -91,3 +91,13 @@ def test_every_task_of_the_paper_has_its_recordings() -> None:
 
 def test_the_package_stays_small() -> None:
     assert sum(file.stat().st_size for file in FOLDER.rglob("*") if file.is_file()) < 20_000_000
+
+
+def test_every_expert_has_its_command_and_its_commit() -> None:
+    for name in bundled_names():
+        demos = resolve(name)
+        expert = expert_of(demos)
+        assert expert is not None, name
+        assert expert["task"] == name.partition("/")[0]
+        assert expert["command"].startswith(f"ilde train expert --env {demos.env_id} ")
+        assert int(expert["commit"], 16) > 0

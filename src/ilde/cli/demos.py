@@ -18,6 +18,7 @@ DEMOS_HELP = "a bundled name or a file, with `:0.1` after it for the first 10 pe
 
 def summary(name: str, demos: Demonstrations) -> dict[str, Any]:
     """What one line of a list says."""
+    from ilde.demos.bundled import expert_of
     from ilde.prepare import demonstrator_return
 
     return {
@@ -28,6 +29,7 @@ def summary(name: str, demos: Demonstrations) -> dict[str, Any]:
         "mean_return": demos.mean_return,
         "demonstrator": demonstrator_return(demos),
         "recorder": demos.header.recorder,
+        "expert": expert_of(demos),
     }
 
 

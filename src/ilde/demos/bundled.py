@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from pathlib import Path
 
 from ilde.data import UserError
@@ -15,6 +16,12 @@ FOLDER = Path(__file__).parent / "bundled"
 def bundled_names() -> tuple[str, ...]:
     """All bundled data sets, like `halfcheetah-v5/weak-v0`."""
     return tuple(sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.npz")))
+
+
+def expert_of(demos: Demonstrations) -> dict[str, str] | None:
+    """How the expert behind a bundled data set was trained: task, command, commit, machine; None for anybody else."""
+    known: dict[str, dict[str, str]] = json.loads((FOLDER / "experts.json").read_text(encoding="utf-8"))
+    return known.get(demos.header.recorder.rpartition(" ")[2])
 
 
 def resolve(argument: str) -> Demonstrations:
