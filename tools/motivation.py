@@ -86,7 +86,7 @@ def table(document: dict[str, Any]) -> WordTable:
     """The measures beside the paper's marks."""
     marks = motivation()
     rows = [
-        (task["env"], method, *_cells(values), *(marks.get(method, {}).get(part, NOTHING) for part in PARTS))
+        (task["env"], method, *_cells(values), *(marks.get(method, {}).get(part, "") for part in PARTS))
         for task in document["tasks"]
         for method, values in task["methods"].items()
     ]
