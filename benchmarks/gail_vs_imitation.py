@@ -5,8 +5,8 @@
 
 Equal on both sides: task, recording, steps, rollouts, epochs, minibatches, learning rates, widths of all networks,
 steps and batches of the discriminator, which sees states and actions. What remains different: each normalises as it is
-used to, and our policy's last layer starts near 0. The task is version 4, the newest that the peer's old Gymnasium
-knows. Our mean over seeds must reach the peer's.
+used to, our policy's last layer starts near 0, and each is judged on first states of its own. The task is version 4,
+the newest that the peer's old Gymnasium knows. Our mean over seeds must reach the peer's.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default 2)")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
+    if args.seeds < 2:
+        parser.error(f"--seeds {args.seeds}: one run has no deviation; choose at least 2")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(args.jobs) as pool:
         file = Path(folder) / "demos.npz"
         export_demos(resolve(args.demos), "npz", file)

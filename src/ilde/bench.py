@@ -52,7 +52,7 @@ def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device
         torch.set_num_threads(threads)
     steps = config.num_envs * config.rollout_steps
     raw = steps / simulation
-    parts = {"simulator": steps / raw, "acting": steps / acting, "features": features, **terms, "update": learning}
+    parts = {"simulator": simulation, "acting": steps / acting, "features": features, **terms, "update": learning}
     return {
         "env": config.env,
         "preset": config.preset,

@@ -85,8 +85,11 @@ def test_every_task_of_the_paper_has_its_recordings() -> None:
     for name in wanted:
         header = resolve(name).header
         assert header.greedy
-        assert header.lives is not None
-        assert "expert" in header.recorder
+        assert header.recorder.startswith(f"expert on {header.env_id}, seed 0, ")
+        assert header.until == ("life" if "one-life" in name else "episode")
+        assert "one-life" not in name or header.lives == (1,)
+        assert header.demonstrator is not None
+        assert header.demonstrator.episodes == 30
 
 
 def test_the_package_stays_small() -> None:

@@ -19,7 +19,10 @@ def bundled_names() -> tuple[str, ...]:
 
 
 def expert_of(demos: Demonstrations) -> dict[str, str] | None:
-    """How the expert behind a bundled data set was trained: task, command, commit, machine; None for anybody else."""
+    """How the expert behind a bundled data set came to be: task, the command that makes it again, commit, machine.
+
+    None for anybody else's recording.
+    """
     known: dict[str, dict[str, str]] = json.loads((FOLDER / "experts.json").read_text(encoding="utf-8"))
     return known.get(demos.header.recorder.rpartition(" ")[2])
 
