@@ -48,9 +48,10 @@ def test_a_dry_run_shows_commands_that_can_be_typed(
     assert "the first of 2 commands" in shown
 
 
-def test_a_study_stopped_by_ctrl_c_goes_on_where_it_was(
-    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_study_stopped_by_ctrl_c_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Long enough that the second run cannot end while the signal travels.
+    steps = 10 * STEPS
+    study = write_study(tmp_path, steps=steps, seeds="0..1")
     out = tmp_path / "out"
     first, second = (out / RUN / f"seed-{seed}" for seed in (0, 1))
     words = ("-m", "ilde", "grid", str(study), "--out", str(out), "--jobs", "1")
@@ -59,11 +60,11 @@ def test_a_study_stopped_by_ctrl_c_goes_on_where_it_was(
         child.send_signal(signal.SIGINT)
         said, _ = child.communicate(timeout=60)
     assert child.returncode == 130, said
-    assert f"{RUN}/seed-0: finished at 320 steps" in said
+    assert f"{RUN}/seed-0: finished at {steps:,} steps" in said
     assert "stopped; the same command goes on" in said
     stopped = RunDirectory.read(second).status
     assert stopped.state == "interrupted"
-    assert 0 < stopped.env_steps < STEPS
+    assert 0 < stopped.env_steps < steps
     kept = (first / "metrics.jsonl").read_bytes()
 
     document = grid_json(capsys, study, "--out", out)
@@ -74,7 +75,7 @@ def test_a_study_stopped_by_ctrl_c_goes_on_where_it_was(
         (f"{RUN}/seed-1", "finished", 1),
     ]
     assert [len(run["evaluations"]) for run in runs] == [2, 2]
-    assert f"going on from {stopped.env_steps} steps" in second.with_name("seed-1.log").read_text()
+    assert f"going on from {stopped.env_steps:,} steps" in second.with_name("seed-1.log").read_text()
     assert (first / "metrics.jsonl").read_bytes() == kept
 
     assert main(["grid", str(study), "--out", str(out)]) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,10 +26,18 @@ class ScalarBoard:
             # TensorBoard takes a second to import, which readers of a run need not pay.
             from torch.utils.tensorboard import SummaryWriter
 
+            self._outlive_the_second()
             self._writer = SummaryWriter(str(self._folder), purge_step=self._purge_step)
         for name, value in scalars.items():
             if math.isfinite(value):
                 self._writer.add_scalar(name, value, env_steps)
+
+    def _outlive_the_second(self) -> None:
+        """Wait until a new file sorts behind the old: TensorBoard reads them by name, which begins with a second."""
+        seconds = (path.name.split(".")[3] for path in self._folder.glob("events.out.tfevents.*"))
+        newest = max((int(second) for second in seconds if second.isdigit()), default=0)
+        # A clock that was set back may never catch up.
+        time.sleep(min(max(newest + 1 - time.time(), 0.0), 1.0))
 
     def rewind(self, env_steps: int) -> None:
         """Have TensorBoard hide what was logged beyond `env_steps`."""
