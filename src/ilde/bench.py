@@ -42,7 +42,7 @@ def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device
     try:
         settle(config, envs, place)
         acting = config.num_envs / _act(trainer, seconds)
-        works = (_simulation(bare, config.rollout_steps), trainer.iterate, blind.iterate)
+        works = (bare_simulation(bare, config.rollout_steps), trainer.iterate, blind.iterate)
         simulation, iteration, blind_iteration = _alternately(works, seconds, place)
         learning, rewarding = trainer.seconds["time/learn"], trainer.seconds["time/reward"]
         features, terms = _reward_parts(trainer)
@@ -123,7 +123,7 @@ def _pace(work: Callable[[], object], seconds: float, device: torch.device) -> f
     return (time.perf_counter() - began) / calls
 
 
-def _simulation(envs: EnvBatch, steps: int) -> Callable[[], object]:
+def bare_simulation(envs: EnvBatch, steps: int) -> Callable[[], object]:
     """As many steps of the bare simulator as a rollout has, with random actions: all environments, on all cores."""
     obs, policy, generator = (
         torch.from_numpy(envs.reset()),
