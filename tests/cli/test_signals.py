@@ -12,7 +12,8 @@ from commands import TINY, Ilde
 from ilde.cli.signals import StopRequest
 from ilde.runs import RunDirectory
 
-STEPS = 640
+STEPS = 3200
+"""Long enough that a run cannot end while a signal travels."""
 
 
 def interrupt(words: list[str], number: int) -> tuple[int, str]:
@@ -23,7 +24,7 @@ def interrupt(words: list[str], number: int) -> tuple[int, str]:
         lines = []
         for line in child.stdout:
             lines.append(line)
-            if f"of {STEPS} steps" in line:
+            if f"of {STEPS:,} steps" in line:
                 child.send_signal(number)
         return child.wait(timeout=60), "".join(lines)
 

@@ -31,9 +31,9 @@ def _fuzz(path: Path, originals: tuple[Demonstrations, ...], mutants: int, seed:
     for number in range(mutants):
         data, content_hash = files[number % len(files)]
         path.write_bytes(mutated(data, rng))
-        started = time.monotonic()
+        started = time.process_time()
         loaded, message = _outcome(path)
-        assert time.monotonic() - started < 2.0
+        assert time.process_time() - started < 2.0
         if loaded is None:
             refused += 1
             assert message.startswith(f"{path}: ")

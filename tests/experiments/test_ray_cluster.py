@@ -26,7 +26,7 @@ if find_spec("ray") is None:
 if not Path("/proc/self/stat").exists():
     pytest.skip("needs /proc to find the processes of a node", allow_module_level=True)
 
-UPDATES = 80
+UPDATES = 160
 STEPS = 32 * UPDATES
 # A lost node is noticed after three seconds rather than half a minute.
 PATIENCE = {
