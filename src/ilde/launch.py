@@ -19,12 +19,12 @@ import torch
 from ilde.config import RunConfig, from_dict, to_dict
 from ilde.data import Metrics, UserError
 from ilde.demos import Demonstrations
-from ilde.envs import EnvLike, make_envs, simulator_versions
-from ilde.evaluation import Evaluation, evaluate, return_ratio
+from ilde.envs import EnvLike, simulator_versions
+from ilde.evaluation import Evaluation, return_ratio
 from ilde.learners.replay import row_bytes
 from ilde.learners.replaying import ReplayLearner
+from ilde.policies import measure
 from ilde.prepare import build, demonstrator_return, fit
-from ilde.randomness import derive_seed, torch_generator
 from ilde.runs import RunDirectory, collect_provenance
 from ilde.trainer import Trainer
 
@@ -73,27 +73,23 @@ class Silent:
 
 
 class Evaluator:
-    """Measures the true reward in environments of its own, on seeds that training never sees."""
+    """Measures the true reward of a policy under training."""
 
     def __init__(self, config: RunConfig, source: EnvLike) -> None:
         self.config, self.source = config, source
 
     def __call__(self, trainer: Trainer, episodes: int, max_steps: int | None, *, greedy: bool) -> Evaluation:
         """Play whole episodes with the present policy."""
-        config = self.config
-        seed = derive_seed(config.seed, "evaluation") % 2**31
-        envs = make_envs(self.source, min(episodes, 32), seed, clip_actions=config.clip_actions)
-        try:
-            return evaluate(
-                envs,
-                trainer.learner.policy,
-                episodes=episodes,
-                generator=torch_generator(config.seed, "evaluation", trainer.device),
-                greedy=greedy,
-                max_steps=max_steps,
-            )
-        finally:
-            envs.close()
+        return measure(
+            trainer.learner.policy,
+            self.source,
+            self.config,
+            episodes=episodes,
+            seed=self.config.seed,
+            greedy=greedy,
+            max_steps=max_steps,
+            device=trainer.device,
+        )
 
 
 class Run:

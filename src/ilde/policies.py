@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from ilde.config import RunConfig, from_dict, to_dict
 from ilde.data import UserError
 from ilde.demos.bundled import FOLDER as BUNDLED
-from ilde.envs import make_envs
+from ilde.envs import EnvLike, make_envs
 from ilde.envs.base import Array
 from ilde.evaluation import Evaluation, evaluate
 from ilde.learners.base import Learner
@@ -115,11 +115,28 @@ def evaluate_policy(
 ) -> Evaluation:
     """True returns of whole episodes; with the run's own seed, the very episodes of its final evaluation."""
     config = loaded.config
+    return measure(
+        loaded.policy, config.env, config, episodes=episodes, seed=seed, greedy=greedy, max_steps=None, device=device
+    )
+
+
+def measure(
+    policy: Policy,
+    env: EnvLike,
+    config: RunConfig,
+    *,
+    episodes: int,
+    seed: int,
+    greedy: bool,
+    max_steps: int | None,
+    device: torch.device | str,
+) -> Evaluation:
+    """True returns in environments of their own, on seeds that training never sees."""
     env_seed = derive_seed(seed, "evaluation") % 2**31
-    envs = make_envs(config.env, min(episodes, MAX_ENVS), env_seed, clip_actions=config.clip_actions)
+    envs = make_envs(env, min(episodes, MAX_ENVS), env_seed, clip_actions=config.clip_actions)
     generator = torch_generator(seed, "evaluation", device)
     try:
-        return evaluate(envs, loaded.policy, episodes=episodes, generator=generator, greedy=greedy)
+        return evaluate(envs, policy, episodes=episodes, generator=generator, greedy=greedy, max_steps=max_steps)
     finally:
         envs.close()
 

@@ -109,11 +109,15 @@ def fit(trainer: Trainer, demos: Demonstrations | None) -> Metrics:
 
 
 def demonstrator_return(demos: Demonstrations | None) -> float | None:
-    """What the demonstrator scores: measured over many episodes where the recording says so."""
+    """What the demonstrator scores over whole episodes: measured over many, or else those of the recording.
+
+    None where it recorded single lives only: they say nothing of a whole game.
+    """
     if demos is None:
         return None
-    measured = demos.header.demonstrator
-    return measured.mean if measured is not None else float(np.mean(demos.header.returns))
+    if (measured := demos.header.demonstrator) is not None:
+        return measured.mean
+    return float(np.mean(demos.header.returns)) if demos.header.until == "episode" else None
 
 
 def make_training_envs(config: RunConfig, device: torch.device, env: EnvLike | None = None) -> EnvBatch:

@@ -10,6 +10,7 @@ from ilde.data import UserError
 from ilde.demos import record
 from ilde.demos.recording import Provenance, random_policy
 from ilde.envs.base import Score, State, Step, episode_seed
+from ilde.prepare import demonstrator_return
 
 PROVENANCE = Provenance(
     recorder="test", greedy=True, simulator_versions={"toy": "1"}, created="2025-01-01", command="record", seed=7
@@ -94,6 +95,9 @@ def test_a_life_ends_with_its_true_successor_and_the_next_recording_is_a_first_l
     assert demos.header.returns == (30.0, 30.0)
     assert demos.header.lives == (1, 1)
     assert len(envs.taken) == 6 + 3
+    # What a life is worth says nothing of a game.
+    assert demonstrator_return(demos) is None
+    assert demonstrator_return(_record(TwoLives(), _always(2))) == 60.0
 
 
 def test_a_time_limit_is_recorded_as_a_truncation() -> None:

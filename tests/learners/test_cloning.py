@@ -79,6 +79,12 @@ def test_the_held_out_part_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(seen) == 30
 
 
+@pytest.mark.parametrize("held_out", [0.99, 1.0])
+def test_something_is_always_left_to_learn_from(held_out: float) -> None:
+    metrics = learner(epochs=2, held_out=held_out).fit(labelled())
+    assert math.isfinite(metrics["bc/loss"])
+
+
 def test_one_transition_is_enough() -> None:
     assert math.isfinite(learner().fit(labelled(2)[torch.tensor([0])])["bc/held_out_loss"])
 

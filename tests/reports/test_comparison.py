@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_outcomes import STEPS, controls, outcome, seeds
+from made_outcomes import BEATEN, STEPS, controls, outcome, seeds
 
 from ilde.reports.across import aggregate
 from ilde.reports.comparison import CONTROLS, Comparison, compare
@@ -81,6 +81,18 @@ def test_one_seed_claims_nothing() -> None:
 def test_a_control_with_one_seed_shows_nothing() -> None:
     runs = seeds("ilde", (990, 1000, 1010)) + controls(leave_out=("constant",)) + [outcome("constant", 0, -100)]
     assert str(verdict_of(runs)) == "not shown to imitate (constant with one seed)"
+
+
+def test_equal_scores_of_all_seeds_make_nothing_certain() -> None:
+    flat = [run for method in BEATEN for run in seeds(method, (0.0, 0.0))]
+    verdict = verdict_of(seeds("ilde", (1.0, 1.0)) + flat, controls=("constant",))
+    assert str(verdict) == "not shown to imitate (constant without any spread)"
+
+
+def test_a_control_of_cut_episodes_shows_nothing() -> None:
+    cut = seeds("constant", (-100, -101), greedy=FinalScore(-100.0, 1.0, 20, capped=20))
+    runs = seeds("ilde", (990, 1000, 1010)) + controls(leave_out=("constant",)) + cut
+    assert str(verdict_of(runs)) == "episodes cut short: not shown to imitate"
 
 
 def test_a_control_counts_only_at_the_rows_budget() -> None:
@@ -231,6 +243,11 @@ def test_several_tasks_are_joined_by_their_ratios() -> None:
     assert 1 <= ilde.interval[0] < 1.5 < ilde.interval[1] <= 2.5
     # 4 of 4 on the first task; 100 and 300 against 200 and 0 win 3 of 4 on the second.
     assert [(chance.control, chance.value) for chance in ilde.chances] == [("constant", 0.875)]
+
+
+def test_a_control_of_another_budget_is_no_measure_over_tasks_either() -> None:
+    runs = [replace(o, env_steps=1000) if o.method == "constant" else o for o in two_tasks()]
+    assert [entry.chances for entry in aggregate(compare(runs)) if entry.label == "ilde"] == [()]
 
 
 def test_one_task_is_not_joined_with_anything() -> None:

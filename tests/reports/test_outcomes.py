@@ -12,9 +12,10 @@ from made_runs import STEPS, UPDATES, make_run
 
 from ilde.config import QUICK
 from ilde.data import UserError
+from ilde.methods import METHODS, Method
 from ilde.reports.gathering import find_runs, gather
 from ilde.reports.outcome_files import load_outcomes, save_outcomes
-from ilde.reports.outcomes import POINTS, Curve, FinalScore, Outcome, curve, last_points, read_outcome
+from ilde.reports.outcomes import POINTS, Curve, FinalScore, Outcome, curve, last_points, read_outcome, spelled_reward
 
 
 def test_a_run_is_read_as_it_was(tmp_path: Path) -> None:
@@ -52,6 +53,36 @@ def test_the_last_points_are_the_mean_of_four_evaluations_along_the_way(tmp_path
     assert outcome.last_points == 3
     assert outcome.evaluations == Curve((STEPS, 2 * STEPS, 3 * STEPS, 4 * STEPS, 5 * STEPS), (9, 1, 2, 3, 6))
     assert last_points([{"mean": 1.0, "final": False}] * 3) is None
+
+
+def test_evaluations_that_were_cut_short_make_no_curve(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "a", evaluations=(9, 1, 2, 3, 6))
+    journal = path / "evaluations.jsonl"
+    rows = [json.loads(line) for line in journal.read_text().splitlines()]
+    along = next(row for row in rows if not row["final"])
+    journal.write_text("".join(json.dumps(row | {"capped": int(row is along)}) + "\n" for row in rows))
+    outcome = read_outcome(path, "a")
+    assert (outcome.evaluations, outcome.last_points) == (Curve(), None)
+    assert outcome.greedy is not None
+    assert outcome.greedy.capped == 0
+    last = rows[-1]
+    journal.write_text("".join(json.dumps(row | {"capped": 2 * (row is last)}) + "\n" for row in rows))
+    outcome = read_outcome(path, "a")
+    assert outcome.last_points == 3
+    assert [final and final.capped for final in (outcome.greedy, outcome.sampled)].count(2) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [("vail+2*giril +entropy", "vail + 2*giril + entropy"), ("1*entropy", "entropy"), ("1e-1*vail", "0.1*vail")],
+)
+def test_equal_rewards_have_one_spelling(tmp_path: Path, typed: str, kept: str) -> None:
+    assert read_outcome(make_run(tmp_path / "a", config=replace(QUICK, reward=typed)), "a").reward == kept
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_the_rewards_of_methods_are_spelled_so(method: Method) -> None:
+    assert spelled_reward(method.reward) == method.reward
 
 
 def test_a_long_curve_is_thinned_and_keeps_its_ends() -> None:

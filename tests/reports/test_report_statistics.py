@@ -133,8 +133,9 @@ def test_the_difference_interval_by_hand() -> None:
     assert (low, high) == pytest.approx((2 - 4.30265 * math.sqrt(2), 2 + 4.30265 * math.sqrt(2)), abs=1e-4)
 
 
-def test_the_difference_of_constants_is_a_point() -> None:
-    assert difference_interval([2.0, 2.0], [1.5, 1.5, 1.5]) == (0.5, 0.5)
+def test_scores_without_any_spread_make_nothing_certain() -> None:
+    assert difference_interval([2.0, 2.0], [1.5, 1.5, 1.5]) == (-math.inf, math.inf)
+    assert math.isfinite(difference_interval([2.0, 2.0], [1.5, 1.5, 1.6])[0])
 
 
 def test_a_single_seed_bounds_no_difference() -> None:

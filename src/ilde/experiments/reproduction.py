@@ -1,7 +1,8 @@
 """A table of the paper beside ours: its number, ours with an interval, the seeds, and what that shows.
 
 Every entry of the paper is looked for among the outcomes of our runs by environment, method and reward expression, and
-by recording where the table is about recordings. Whatever budget a run had is shown with it; nothing is scaled.
+by recording where the table is about recordings; elsewhere a run on another recording says so. Whatever budget a run
+had is shown with it; nothing is scaled.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from ilde.demos import resolve
 from ilde.experiments.paper.studies import CONTROLS, paper_study
 from ilde.experiments.paper.tables import PaperTable, PaperTask
 from ilde.methods import find_method
-from ilde.reports.comparison import Comparison, compare
+from ilde.reports.comparison import Comparison, compare, same_budget
 from ilde.reports.crossing import crossing
-from ilde.reports.numbers import NOTHING, plus_minus, span
-from ilde.reports.outcomes import Outcome
+from ilde.reports.numbers import NOTHING, counted, plus_minus, span
+from ilde.reports.outcomes import Outcome, spelled_reward, split_demos
 from ilde.reports.rows import Row
+from ilde.reports.statistics import mean_and_std
 from ilde.reports.tables import WordTable, ratio, verdict
 
 COLUMNS = ("row", "task", "paper", "ours", "95% interval", "ratio", "seeds", "steps", "verdict")
+NOT_PRINTED = "not in the paper"
 MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)
 """Parts of training at which a curve is read."""
 
@@ -51,7 +54,8 @@ def _ours(table: PaperTable, comparisons: Sequence[Comparison]) -> Iterator[str]
     envs = [task.env for task in table.tasks]
     for comparison in (c for c in comparisons if c.task in envs):
         scores = {outcome.greedy.episodes for row in comparison.rows for outcome in row.outcomes if outcome.greedy}
-        yield f"{comparison.title}: a score of ours is {' or '.join(map(str, sorted(scores)))} episodes, greedy"
+        episodes = " or ".join(counted(number, "episode") for number in sorted(scores))
+        yield f"{comparison.title}: a score of ours is {episodes}, greedy"
         yield from (f"{comparison.title}: {note}" for note in comparison.notes)
 
 
@@ -62,16 +66,18 @@ def _notes(table: PaperTable) -> tuple[str, ...]:
 
 def _task_rows(table: PaperTable, task: PaperTask, comparisons: Sequence[Comparison]) -> Iterator[tuple[str, ...]]:
     sought = _sought(table, task)
-    reference = next(iter(_matching(sought["giril"], comparisons, table)), None) if "giril" in sought else None
+    references = _matching(sought["giril"], comparisons, table) if "giril" in sought else []
     demonstrator = table.demonstrators.get(task.name)
     if demonstrator is not None:
         yield ("demonstrator", task.name, demonstrator.printed, _demonstrators(task, comparisons), *[NOTHING] * 4, "")
     for name, config in sought.items():
-        printed = table.rows[name][task.name].printed if name in table.rows else NOTHING
+        printed = table.rows[name][task.name].printed if name in table.rows else NOT_PRINTED
         label = table.labels.get(name, name)
         matches = _matching(config, comparisons, table)
         for found in matches:
-            yield (label, task.name, printed, *_measured(table, found, reference), *_told(found.row))
+            elsewhere = "" if _same_recording(config, found.row.outcomes[0]) else f", from {found.comparison.shown}"
+            measured = _measured(table, found, _reference(found, references))
+            yield (f"{label}{elsewhere}", task.name, printed, *measured, *_told(found.row))
         if not matches:
             yield (label, task.name, printed, *[NOTHING] * 5, "not run")
 
@@ -83,31 +89,47 @@ def _sought(table: PaperTable, task: PaperTask) -> dict[str, RunConfig]:
 
 
 def _matching(config: RunConfig, comparisons: Sequence[Comparison], table: PaperTable) -> list[Found]:
-    reward = config.reward or find_method(config.method).reward
+    reward = spelled_reward(config.reward or find_method(config.method).reward)
     about_recordings = any("demos" in settings for settings in table.variants.values())
-    recording = (config.demos or "").partition(":")[0] if about_recordings else None
 
     def answers(outcome: Outcome) -> bool:
         same = (outcome.task, outcome.method, outcome.reward) == (config.env, config.method, reward)
-        return same and (recording is None or outcome.demos in (None, recording))
+        return same and (not about_recordings or _same_recording(config, outcome))
 
     return [Found(c, row) for c in comparisons for row in c.rows if answers(row.outcomes[0])]
 
 
-def _measured(table: PaperTable, found: Found, reference: Found | None) -> tuple[str, str, str]:
+def _same_recording(config: RunConfig, outcome: Outcome) -> bool:
+    """Whether a run saw what the table asks for; one that saw no demonstrations fits everywhere."""
+    return outcome.demos is None or (outcome.demos, outcome.fraction) == split_demos(config.demos)
+
+
+def _reference(found: Found, references: Sequence[Found]) -> Row | None:
+    """GIRIL on the same recording with the same steps."""
+    return next((r.row for r in references if r.comparison is found.comparison and same_budget(found.row, r.row)), None)
+
+
+def _measured(table: PaperTable, found: Found, reference: Row | None) -> tuple[str, str, str]:
     """Our value in the table's own quantity, its interval, and the ratio to our demonstrator."""
     row, own = found.row, ratio(found.row.ratio)
-    expert = row.demonstrator
     match table.name:
-        case "normalised" if expert:
-            interval = None if row.interval is None else (row.interval[0] / expert, row.interval[1] / expert)
-            spread = None if row.std is None else row.std / expert
-            return plus_minus(row.mean / expert, spread), span(interval), own
+        case "normalised":
+            return *_normalised(row), own
         case "efficiency":
             return _share_of_training(row, table), NOTHING, own
         case "efficiency-vs-giril":
             return _earlier(row, reference), NOTHING, own
+        case "mujoco":
+            return f"{plus_minus(row.mean, row.std)}{_last_points(row)}", span(row.interval), own
     return plus_minus(row.mean, row.std), span(row.interval), own
+
+
+def _normalised(row: Row) -> tuple[str, str]:
+    expert = row.demonstrator
+    if row.ratio is None or not expert:
+        return NOTHING, NOTHING
+    interval = None if row.interval is None else (row.interval[0] / expert, row.interval[1] / expert)
+    return plus_minus(row.ratio, None if row.std is None else row.std / expert), span(interval)
 
 
 def _share_of_training(row: Row, table: PaperTable) -> str:
@@ -116,10 +138,21 @@ def _share_of_training(row: Row, table: PaperTable) -> str:
     return "never" if steps is None else f"{100 * steps / (table.steps or row.env_steps):.2f}% ({steps:,} steps)"
 
 
-def _earlier(row: Row, reference: Found | None) -> str:
-    ours = crossing(row.outcomes, row.demonstrator)
-    theirs = reference and crossing(reference.row.outcomes, reference.row.demonstrator)
-    return NOTHING if ours is None or not theirs else f"{100 * (theirs - ours) / theirs:.2f}%"
+def _last_points(row: Row) -> str:
+    """The paper's own figure beside ours, where every seed has it."""
+    points = [outcome.last_points for outcome in row.outcomes if outcome.last_points is not None]
+    if len(points) < len(row.outcomes):
+        return ""
+    return f" (last four evaluations: {plus_minus(*mean_and_std(points))})"
+
+
+def _earlier(row: Row, reference: Row | None) -> str:
+    if reference is None:
+        return "no GIRIL at these steps"
+    ours, theirs = (crossing(side.outcomes, side.demonstrator) for side in (row, reference))
+    if ours is None or not theirs:
+        return "never" if ours is None else "GIRIL never" if theirs is None else NOTHING
+    return f"{100 * (theirs - ours) / theirs:.2f}%"
 
 
 def _told(row: Row) -> tuple[str, str, str]:

@@ -29,7 +29,7 @@ class CloningConfig:
     epochs: int = 500
     """Passes over the demonstrations at most."""
     held_out: float = 0.1
-    """Part of the transitions that is only predicted, never learned from; at least one of two or more."""
+    """Part of the transitions that is only predicted, never learned from: at least one of two or more, never all."""
     patience: int = 30
     """Passes without a better prediction of the held-out part after which learning stops."""
 
@@ -73,7 +73,7 @@ class Cloning:
         return {"bc/loss": self._measured(shown), "bc/held_out_loss": best, "bc/epochs": float(epochs)}
 
     def _split(self, demos: Transitions) -> tuple[Transitions, Transitions]:
-        count = max(1, round(len(demos) * self.config.held_out))
+        count = max(1, min(round(len(demos) * self.config.held_out), len(demos) - 1))
         order = torch.randperm(len(demos), generator=self.generator).to(demos.obs.device)
         # A single transition is both shown and hidden.
         return (demos, demos) if len(demos) < 2 else (demos[order[count:]], demos[order[:count]])

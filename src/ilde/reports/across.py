@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ilde.randomness import numpy_generator
 from ilde.reports import statistics
-from ilde.reports.comparison import CONTROLS, Comparison
+from ilde.reports.comparison import CONTROLS, Comparison, control_of
 from ilde.reports.rows import Kind, Row
 from ilde.reports.statistics import Interval, Scores
 
@@ -41,7 +41,10 @@ class Aggregate:
 
 def aggregate(comparisons: Sequence[Comparison]) -> tuple[Aggregate, ...]:
     """Every row that stands in at least two tasks with a ratio; each over the tasks it has."""
-    tasks = [(c.title, {row.label: row for row in c.rows}) for c in comparisons if (c.demonstrator or 0) > 0]
+    # What was cut short has no ratio.
+    tasks = [
+        (c.title, {row.label: row for row in c.rows if not row.cut}) for c in comparisons if (c.demonstrator or 0) > 0
+    ]
     labels = dict.fromkeys(label for _, rows in tasks for label in rows)
     shared = {label: [(title, rows) for title, rows in tasks if label in rows] for label in labels}
     return tuple(_aggregate(label, found) for label, found in shared.items() if len(found) > 1)
@@ -65,11 +68,13 @@ def _aggregate(label: str, tasks: Sequence[tuple[str, dict[str, Row]]]) -> Aggre
 
 
 def _chances(rows: Sequence[Row], tasks: Sequence[dict[str, Row]]) -> tuple[Chance, ...]:
-    """Against each control that stands in all of the tasks."""
+    """Against each control that stands in all of the tasks at the row's own budget."""
     chances = []
     for control in CONTROLS:
-        if all(control in task for task in tasks):
-            ours, theirs = [_ratios(row) for row in rows], [_ratios(task[control]) for task in tasks]
+        found = [control_of(control, row, list(task.values())) for row, task in zip(rows, tasks, strict=True)]
+        held_against = [row for row in found if row is not None]
+        if len(held_against) == len(tasks):
+            ours, theirs = [_ratios(row) for row in rows], [_ratios(row) for row in held_against]
             generator = numpy_generator(0, f"{rows[0].label} against {control} over {len(tasks)} tasks")
             interval = statistics.improvement_interval(ours, theirs, generator)
             chances.append(Chance(control, float(statistics.improvement(ours, theirs)), interval))

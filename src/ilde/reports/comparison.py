@@ -165,20 +165,29 @@ def _judged(row: Row, rows: Sequence[Row], controls: Sequence[str]) -> Row:
     """The row with its differences to the controls, and what they show."""
     if row.kind != "method":
         return row
-    found = {name: _control(name, row, rows) for name in controls}
-    differences = tuple(_difference(row, control) for control in found.values() if control is not None)
+    found = {name: control_of(name, row, rows) for name in controls}
+    present = [control for control in found.values() if control is not None]
+    differences = tuple(_difference(row, control) for control in present)
     absent = [name for name, control in found.items() if control is None]
     ran = [name for name in absent if any(_is_control(other, name) for other in rows)]
     verdict = Verdict(
-        overlapping=tuple(d.control + ("" if d.bounded else " with one seed") for d in differences if not d.shown),
+        overlapping=tuple(_doubt(d, c) for d, c in zip(differences, present, strict=True) if not d.shown),
         missing=tuple(name for name in absent if name not in ran),
         elsewhere=tuple(ran),
         single=len(row.scores) == 1,
+        cut=row.cut or any(control.cut for control in present),
     )
     return replace(row, differences=differences, verdict=verdict)
 
 
-def _control(name: str, row: Row, rows: Sequence[Row]) -> Row | None:
+def _doubt(difference: Difference, control: Row) -> str:
+    """A control that a row was not shown to beat, and why there is no interval where there is none."""
+    if difference.bounded:
+        return control.method
+    return f"{control.method} {'with one seed' if len(control.scores) == 1 else 'without any spread'}"
+
+
+def control_of(name: str, row: Row, rows: Sequence[Row]) -> Row | None:
     """The control a row is held against: at its budget, and as like it as there is."""
 
     def unlike(control: Row) -> tuple[bool, bool, str]:

@@ -19,6 +19,7 @@ def notes_on(rows: Sequence[Row], unfinished: Iterable[Outcome], repeated: Itera
         *_settings(rows),
         *_single_seeds(rows),
         *_few_episodes(rows),
+        *_cut_short(rows),
         *_repeated(repeated),
         *_no_ratio(rows),
     )
@@ -67,6 +68,13 @@ def _few_episodes(rows: Sequence[Row]) -> list[str]:
     if fewest >= FEW_EPISODES:
         return []
     return [f"final scores are means over as few as {counted(fewest, 'episode')} a seed"]
+
+
+def _cut_short(rows: Sequence[Row]) -> list[str]:
+    cut = dict.fromkeys(row.label for row in rows if row.cut)
+    if not cut:
+        return []
+    return [f"episodes were cut short, so these scores are not of whole ones and nothing is claimed: {', '.join(cut)}"]
 
 
 def _repeated(outcomes: Iterable[Outcome]) -> list[str]:

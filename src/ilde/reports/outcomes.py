@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from ilde.config import find_preset, to_dict
 from ilde.data import UserError
+from ilde.fields import leaves
 from ilde.methods import METHODS, find_method
 from ilde.rewards.expression import parse_expression
 from ilde.runs import RunDirectory
@@ -44,11 +45,13 @@ class Curve:
 
 @dataclass(frozen=True)
 class FinalScore:
-    """True returns of whole episodes at the end of a run."""
+    """True returns at the end of a run."""
 
     mean: float
     std: float
     episodes: int
+    capped: int = 0
+    """Episodes among them that were cut short: their returns are not those of whole episodes."""
 
     def __post_init__(self) -> None:
         _require_finite((self.mean, self.std))
@@ -83,11 +86,11 @@ class Outcome:
     greedy: FinalScore | None
     sampled: FinalScore | None
     last_points: float | None
-    """The paper's figure: the mean of the last four evaluations along the way."""
+    """The paper's figure: the mean of the last four evaluations along the way; None where episodes were cut short."""
     training: Curve
     """True scores of the training episodes, of sampled actions."""
     evaluations: Curve
-    """Mean returns of the evaluations along the way."""
+    """Mean returns of the evaluations along the way; empty where episodes were cut short."""
     terms: Mapping[str, Curve]
     """Of each reward term its weighted mean per step."""
     steps_per_second: float | None
@@ -130,12 +133,11 @@ def read_outcome(path: Path, name: str) -> Outcome:
 def _read(folder: RunDirectory, name: str) -> Outcome:
     config, status, provenance = folder.config, folder.status, folder.provenance
     method = find_method(config["method"])
-    reward = config.get("reward") or method.reward
+    reward = spelled_reward(config.get("reward") or method.reward)
     metrics, evaluations = folder.metrics.rows(), folder.evaluations.rows()
     finals = {row["greedy"]: final_score(row) for row in evaluations if row.get("final")}
-    along = [row for row in evaluations if not row.get("final")]
     timing = folder.timing.rows()
-    demos, fraction = _demos(config.get("demos")) if provenance.get("demos_hash") else (None, 1.0)
+    demos, fraction = split_demos(config.get("demos")) if provenance.get("demos_hash") else (None, 1.0)
     return Outcome(
         run=name,
         task=config["env"],
@@ -156,7 +158,7 @@ def _read(folder: RunDirectory, name: str) -> Outcome:
         sampled=finals.get(False),
         last_points=last_points(evaluations),
         training=curve(metrics, "score/raw"),
-        evaluations=curve(along, "mean"),
+        evaluations=curve(_along_the_way(evaluations), "mean"),
         terms={term.name: curve(metrics, f"reward/{term.name}") for term in parse_expression(reward)},
         steps_per_second=_rounded(timing[-1]["time/steps_per_second"]) if timing else None,
         provenance=_without_places({key: value for key, value in provenance.items() if key != "demonstrator"}),
@@ -165,13 +167,25 @@ def _read(folder: RunDirectory, name: str) -> Outcome:
 
 def final_score(row: Row) -> FinalScore:
     """The score in a row of a journal, or of a file of outcomes."""
-    return FinalScore(float(row["mean"]), float(row["std"]), int(row["episodes"]))
+    return FinalScore(float(row["mean"]), float(row["std"]), int(row["episodes"]), int(row.get("capped", 0)))
 
 
 def last_points(rows: Sequence[Row]) -> float | None:
     """The paper's figure for a run: the mean of the last four evaluations along the way; None with fewer."""
-    means = [float(row["mean"]) for row in rows if not row.get("final")][-LAST_POINTS:]
+    means = [float(row["mean"]) for row in _along_the_way(rows)][-LAST_POINTS:]
     return sum(means) / LAST_POINTS if len(means) == LAST_POINTS else None
+
+
+def _along_the_way(rows: Sequence[Row]) -> Sequence[Row]:
+    """Evaluations before the last. One cut short would pull the curve down just where a policy survives: then none."""
+    along = [row for row in rows if not row.get("final")]
+    return [] if any(row.get("capped") for row in along) else along
+
+
+def spelled_reward(expression: str) -> str:
+    """A reward expression in the one spelling that records have, so that equal ones compare as equal."""
+    terms = parse_expression(expression)
+    return " + ".join(term.name if term.weight == 1 else f"{term.weight:g}*{term.name}" for term in terms)
 
 
 def curve(rows: Iterable[Row], name: str) -> Curve:
@@ -184,9 +198,9 @@ def curve(rows: Iterable[Row], name: str) -> Curve:
 
 def variant(config: Mapping[str, Any]) -> tuple[str, ...]:
     """The settings of a run that differ from its preset's; how it was measured is left out."""
-    preset = _flat(to_dict(find_preset(config["preset"])))
+    preset = dict(leaves(to_dict(find_preset(config["preset"]))))
     # A setting that has come since the run is not in its configuration, and one that has gone is not in the preset.
-    found = [(name, value) for name, value in _flat(config).items() if preset.get(name, value) != value]
+    found = [(name, value) for name, value in leaves(config) if preset.get(name, value) != value]
     return tuple(
         f"{name}={value}"
         for name, value in sorted(found)
@@ -194,14 +208,7 @@ def variant(config: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in settings.items():
-        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return flat
-
-
-def _demos(argument: str | None) -> tuple[str, float]:
+def split_demos(argument: str | None) -> tuple[str, float]:
     """Name and fraction of a DEMOS argument."""
     if argument is None:
         return "own recording", 1.0

@@ -55,11 +55,13 @@ class Verdict:
     """Controls that ran for more or fewer steps only."""
     single: bool = False
     """The row has one seed, so it has no interval."""
+    cut: bool = False
+    """Its episodes, or a control's, were cut short."""
 
     @property
     def imitates(self) -> bool:
         """Whether nothing stands in the way."""
-        return not (self.overlapping or self.missing or self.elsewhere or self.single)
+        return not (self.overlapping or self.missing or self.elsewhere or self.single or self.cut)
 
     @property
     def absent(self) -> str:
@@ -71,6 +73,8 @@ class Verdict:
     @property
     def reason(self) -> str:
         """What stands in the way, in a few words."""
+        if self.cut:
+            return "episodes cut short"
         if self.single:
             return "one seed has no interval"
         return "; ".join(part for part in (", ".join(self.overlapping), self.absent) if part)
@@ -78,7 +82,7 @@ class Verdict:
     def __str__(self) -> str:
         if self.imitates:
             return "imitates"
-        if self.single or not self.overlapping:
+        if self.cut or self.single or not self.overlapping:
             return f"{self.reason}: not shown to imitate"
         return "; ".join(
             part for part in (f"not shown to imitate ({', '.join(self.overlapping)})", self.absent) if part
@@ -153,11 +157,18 @@ class Row:
         return statistics.bootstrap_interval(statistics.pooled_iqm, strata, numpy_generator(0, self.label))
 
     @property
+    def cut(self) -> bool:
+        """Whether any of its episodes was cut short, so that its score is not one of whole episodes."""
+        return any(final.capped for o in self.outcomes for final in (o.greedy, o.sampled) if final)
+
+    @property
     def ratio(self) -> float | None:
-        """Mean score over the demonstrator's."""
-        return return_ratio(self.mean, self.demonstrator)
+        """Mean score over the demonstrator's whole episodes; None where ours were cut short."""
+        return None if self.cut else return_ratio(self.mean, self.demonstrator)
 
     @property
     def beat_demonstrator(self) -> int | None:
         """How many seeds scored more than the demonstrator."""
-        return None if self.demonstrator is None else sum(score > self.demonstrator for score in self.scores)
+        if self.demonstrator is None or self.cut:
+            return None
+        return sum(score > self.demonstrator for score in self.scores)

@@ -77,14 +77,17 @@ def improvement_interval(
 
 
 def difference_interval(ours: Sequence[float] | Scores, theirs: Sequence[float] | Scores) -> Interval:
-    """Welch's 95% interval of the difference of means over seeds; infinite where a side has a single seed."""
+    """Welch's 95% interval of the difference of means over seeds.
+
+    Infinite where a side has a single seed, or neither any spread: a few equal scores do not make certain.
+    """
     mine, other = scores_of(ours), scores_of(theirs)
     if min(len(mine), len(other)) < 2:
         return (-math.inf, math.inf)
     difference = float(mine.mean() - other.mean())
     parts = [float(side.var(ddof=1)) / len(side) for side in (mine, other)]
     if sum(parts) == 0:
-        return (difference, difference)
+        return (-math.inf, math.inf)
     freedom = sum(parts) ** 2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (mine, other), strict=True))
     spread = math.sqrt(sum(parts)) * float(stats.t.ppf(0.5 + LEVEL / 2, freedom))
     return (difference - spread, difference + spread)
