@@ -1,7 +1,7 @@
 """The paper's table of motives, measured: how stable each reward term is, how far it explores, how well it imitates.
 
-    python tools/motivation.py runs/baselines --json results/motivation.json --markdown results/tables/motivation.md
-    python tools/motivation.py --from results/motivation.json --markdown results/tables/motivation.md
+    python tools/motivation.py runs/baselines --json results/motivation.json --markdown results/motivation.md
+    python tools/motivation.py --from results/motivation.json --markdown results/motivation.md
 
 Reads finished runs of one study (TASK/METHOD/seed-N). Stability: the deviation of final scores over seeds. Exploration:
 the part of what all policies of a task visit that one reaches. Imitation: how well a new classifier tells its states

@@ -21,7 +21,7 @@ KEPT = "*.outcomes.json"
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "table", metavar="TABLE", help="such as atari, mujoco, lambda or demo-lengths; `list` names all"
+        "table", metavar="TABLE", help="such as atari, mujoco or lambda, or hypotheses; `list` names all"
     )
     parser.add_argument("--budget", default="smoke", metavar="NAME", help="smoke (minutes), hours or paper")
     parser.add_argument(
@@ -36,6 +36,7 @@ def run_reproduce(args: argparse.Namespace) -> int:
     """Run what a table takes, or read it, and print it beside the paper's."""
     from dataclasses import asdict
 
+    from ilde.experiments import hypotheses
     from ilde.experiments.paper import paper_table
     from ilde.experiments.reproduction import reproduce
     from ilde.reports.tables import markdown
@@ -43,16 +44,29 @@ def run_reproduce(args: argparse.Namespace) -> int:
 
     if args.table == "list":
         return _list(as_json=args.json)
-    table = paper_table(args.table)
-    outcomes, code = _outcomes(args, table)
-    words = reproduce(table, outcomes)
+    if args.table == hypotheses.NAME:
+        title, words, code = hypotheses.TITLE, hypotheses.judge(_read(args)), 0
+    else:
+        table = paper_table(args.table)
+        outcomes, code = _outcomes(args, table)
+        title, words = table.title, reproduce(table, outcomes)
     if args.markdown is not None:
-        write_text(args.markdown, markdown(table.title, [words]))
+        write_text(args.markdown, markdown(title, [words]))
     if args.json:
-        print_json({"table": table.name, "budget": args.budget} | asdict(words))
+        print_json({"table": args.table, "budget": args.budget} | asdict(words))
     else:
         print_words(words)
     return code
+
+
+def _read(args: argparse.Namespace) -> tuple[Outcome, ...]:
+    """What was kept of runs: the hypotheses have none of their own."""
+    from ilde.data import UserError
+    from ilde.reports.gathering import gather
+
+    if not args.sources:
+        raise UserError(f"{args.table}: judged by the runs of other tables; name them, such as --from results")
+    return gather([file for source in args.sources for file in _kept(source)]).outcomes
 
 
 def _outcomes(args: argparse.Namespace, table: PaperTable) -> tuple[tuple[Outcome, ...], int]:
@@ -61,7 +75,7 @@ def _outcomes(args: argparse.Namespace, table: PaperTable) -> tuple[tuple[Outcom
     if table.domain == "demonstrators":
         return (), 0  # the recordings themselves are measured, and they come with the package
     if args.sources:
-        return gather([file for source in args.sources for file in _kept(source)]).outcomes, 0
+        return _read(args), 0
     out = args.out or Path("runs") / f"reproduce-{args.budget}"
     code = _carry_out(args, table, out)
     return gather([out]).outcomes, code
@@ -96,13 +110,15 @@ def _carry_out(args: argparse.Namespace, table: PaperTable, out: Path) -> int:
 
 def _list(*, as_json: bool) -> int:
     from ilde.cli.printing import print_table
+    from ilde.experiments.hypotheses import NAME
     from ilde.experiments.paper import paper_tables
 
-    tables = paper_tables()
+    known = [(table.name, table.title, table.where) for table in paper_tables()]
+    known.append((NAME, "The four hypotheses, judged by runs of the other tables", "Section 6"))
     if as_json:
-        print_json([{"name": table.name, "title": table.title, "where": table.where} for table in tables])
+        print_json([dict(zip(("name", "title", "where"), entry, strict=True)) for entry in known])
     else:
-        print_table(("table", "what", "where"), [(table.name, table.title, table.where) for table in tables])
+        print_table(("table", "what", "where"), known)
     return 0
 
 

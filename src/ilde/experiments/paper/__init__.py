@@ -1,6 +1,6 @@
 """The paper as data: every number it prints, what it claims of them, and the runs it takes to check it."""
 
-from ilde.experiments.paper.claims import Hypothesis, PaperClaim, hypotheses, motivation, paper_claims
+from ilde.experiments.paper.claims import Hypothesis, PaperClaim, Trial, hypotheses, motivation, paper_claims
 from ilde.experiments.paper.tables import PaperTable, PaperTask, PaperValue, ProtocolPoint, paper_table, paper_tables
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "PaperTask",
     "PaperValue",
     "ProtocolPoint",
+    "Trial",
     "hypotheses",
     "motivation",
     "paper_claims",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from ilde.experiments.paper.tables import read_toml
 
@@ -21,14 +22,29 @@ class PaperClaim:
     """Whether the paper's own numbers bear it out; None where they cannot tell."""
 
 
+Expected: TypeAlias = Literal["above", "below", "equal"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A comparison of final scores that a hypothesis makes a prediction for."""
+
+    method: str
+    against: str
+    """Another method on the same demonstrations with the same steps, or `demonstrator`."""
+    expected: Expected
+    share: float = 1.0
+    """Of the demonstrator's score, where it is the measure."""
+
+
 @dataclass(frozen=True)
 class Hypothesis:
     """One of the four that the experiments are to test."""
 
     number: int
     says: str
-    methods: tuple[str, ...]
-    """Ours whose runs, with the controls, can tell."""
+    trials: tuple[Trial, ...]
+    """What of it final scores can decide; how far policies explore is in the table of motives."""
 
 
 def paper_claims() -> tuple[PaperClaim, ...]:
@@ -39,7 +55,10 @@ def paper_claims() -> tuple[PaperClaim, ...]:
 def hypotheses() -> tuple[Hypothesis, ...]:
     """All four."""
     entries = read_toml("claims.toml")["hypotheses"]
-    return tuple(Hypothesis(entry["number"], entry["says"], tuple(entry["methods"])) for entry in entries)
+    return tuple(
+        Hypothesis(entry["number"], entry["says"], tuple(Trial(**trial) for trial in entry["trials"]))
+        for entry in entries
+    )
 
 
 def motivation() -> Mapping[str, Mapping[str, str]]:

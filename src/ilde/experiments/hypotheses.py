@@ -1,0 +1,124 @@
+"""The paper's four hypotheses, judged by our runs: what each predicts of final scores, and what the scores say.
+
+A prediction is borne out where the 95% interval of the difference lies on its side of 0, contradicted where it lies on
+the other, and otherwise undecided. A method is held against another one at equal steps on the same demonstrations.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ilde.experiments.paper import Hypothesis, Trial, hypotheses
+from ilde.experiments.paper.claims import Expected
+from ilde.reports.comparison import Comparison, alike, compare, same_budget
+from ilde.reports.numbers import NOTHING, span
+from ilde.reports.outcomes import Outcome
+from ilde.reports.rows import Row
+from ilde.reports.statistics import Interval, difference_interval
+from ilde.reports.tables import WordTable
+
+NAME = "hypotheses"
+TITLE = "The paper's four hypotheses (Section 6), judged by our runs"
+COLUMNS = ("hypothesis", "task", "prediction", "difference, 95% interval", "seeds", "steps", "verdict")
+DEMONSTRATOR = "demonstrator"
+
+Verdict: TypeAlias = Literal["borne out", "contradicted", "undecided", "not run"]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One prediction on one task."""
+
+    hypothesis: int
+    trial: Trial
+    task: str
+    verdict: Verdict
+    interval: Interval | None = None
+    row: Row | None = None
+    remark: str = ""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """As a row of the table."""
+        measure = f"{self.trial.share:.0%} of the {DEMONSTRATOR}" if self.trial.share != 1 else self.trial.against
+        predicted = f"{self.trial.method} {self.trial.expected} {measure}"
+        seeds, steps = (NOTHING, NOTHING) if self.row is None else (len(self.row.scores), f"{self.row.env_steps:,}")
+        verdict = f"{self.verdict} ({self.remark})" if self.remark else self.verdict
+        return (f"H{self.hypothesis}", self.task, predicted, span(self.interval), str(seeds), steps, verdict)
+
+
+def judge(outcomes: Sequence[Outcome]) -> WordTable:
+    """Every prediction on every task whose runs can decide it."""
+    comparisons = compare(outcomes)
+    found = [
+        judgement
+        for hypothesis in hypotheses()
+        for trial in hypothesis.trials
+        for judgement in _judgements(hypothesis, trial, comparisons)
+    ]
+    notes = tuple(_summary(hypothesis, found) for hypothesis in hypotheses())
+    return WordTable(TITLE, COLUMNS, tuple(judgement.cells for judgement in found), notes)
+
+
+def _judgements(hypothesis: Hypothesis, trial: Trial, comparisons: Sequence[Comparison]) -> Iterator[Judgement]:
+    tried = [
+        Judgement(hypothesis.number, trial, comparison.title, *_decide(trial, row, comparison))
+        for comparison in comparisons
+        for row in comparison.rows
+        if row.method == trial.method
+    ]
+    yield from tried or [Judgement(hypothesis.number, trial, NOTHING, "not run")]
+
+
+def _decide(trial: Trial, row: Row, comparison: Comparison) -> tuple[Verdict, Interval | None, Row, str]:
+    if row.cut:
+        return "undecided", None, row, "episodes cut short"
+    if trial.against == DEMONSTRATOR:
+        if row.ratio is None or row.demonstrator is None:
+            return "undecided", None, row, "no positive score of the demonstrator is known"
+        interval = difference_interval_to(row, trial.share * row.demonstrator)
+        return verdict_on(interval, trial.expected), interval, row, _doubt(row)
+    other = _opponent(trial.against, row, comparison.rows)
+    if other is None or other.cut:
+        return "not run", None, row, f"no {trial.against} with these steps"
+    interval = difference_interval(row.scores, other.scores)
+    remark = "; ".join(part for part in (_doubt(row, other), "" if alike(row, other) else "settings differ") if part)
+    return verdict_on(interval, trial.expected), interval, row, remark
+
+
+def difference_interval_to(row: Row, number: float) -> Interval | None:
+    """Student's 95% interval of a row's mean score less a number; None for one seed."""
+    return None if row.interval is None else (row.interval[0] - number, row.interval[1] - number)
+
+
+def verdict_on(interval: Interval | None, expected: Expected) -> Verdict:
+    """What an interval of a difference says of a prediction; that two are equal can only be contradicted."""
+    if interval is None:
+        return "undecided"
+    low, high = interval
+    above, below = low > 0, high < 0
+    if expected == "equal":
+        return "contradicted" if above or below else "undecided"
+    if not (above or below):
+        return "undecided"
+    return "borne out" if above == (expected == "above") else "contradicted"
+
+
+def _opponent(method: str, row: Row, rows: Sequence[Row]) -> Row | None:
+    fair = [other for other in rows if other.method == method and same_budget(row, other)]
+    return min(fair, key=lambda other: (not alike(row, other), other.label), default=None)
+
+
+def _doubt(*rows: Row) -> str:
+    return "one seed" if any(len(row.scores) == 1 for row in rows) else ""
+
+
+def _summary(hypothesis: Hypothesis, judgements: Sequence[Judgement]) -> str:
+    """A hypothesis and how its predictions fared."""
+    fates = Counter(judgement.verdict for judgement in judgements if judgement.hypothesis == hypothesis.number)
+    order: tuple[Verdict, ...] = ("borne out", "contradicted", "undecided", "not run")
+    said = ", ".join(f"{fates[fate]} {fate}" for fate in order if fates[fate])
+    return f"H{hypothesis.number}: {hypothesis.says}: {said}"

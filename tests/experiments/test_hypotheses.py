@@ -1,0 +1,92 @@
+"""What scores say of the paper's hypotheses, and what they do not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made_outcomes import STEPS, outcome, seeds
+
+from ilde.cli.main import main
+from ilde.experiments.hypotheses import TITLE, Verdict, judge, verdict_on
+from ilde.experiments.paper import hypotheses
+from ilde.experiments.paper.claims import Expected
+from ilde.reports.gathering import gather
+from ilde.reports.outcomes import FinalScore, Outcome
+from ilde.reports.tables import markdown
+
+RESULTS = Path(__file__).parents[2] / "results"
+CLEAR = (990.0, 1000.0, 1010.0)
+"""Scores above the demonstrator's 900."""
+
+
+def verdicts(outcomes: list[Outcome], prediction: str) -> list[str]:
+    return [row[-1] for row in judge(outcomes).rows if row[2] == prediction]
+
+
+@pytest.mark.parametrize(
+    ("interval", "expected", "verdict"),
+    [
+        ((1.0, 2.0), "above", "borne out"),
+        ((-2.0, -1.0), "above", "contradicted"),
+        ((-2.0, -1.0), "below", "borne out"),
+        ((1.0, 2.0), "below", "contradicted"),
+        ((-1.0, 2.0), "above", "undecided"),
+        ((-math.inf, math.inf), "below", "undecided"),
+        (None, "above", "undecided"),
+        ((1.0, 2.0), "equal", "contradicted"),
+        # No number of seeds proves that two are equal.
+        ((-1.0, 1.0), "equal", "undecided"),
+    ],
+)
+def test_an_interval_decides(interval: tuple[float, float] | None, expected: Expected, verdict: Verdict) -> None:
+    assert verdict_on(interval, expected) == verdict
+
+
+def test_imitation_has_failed_below_half_of_the_demonstrator_only() -> None:
+    prediction = "vail below 50% of the demonstrator"
+    assert verdicts(seeds("vail", (300.0, 310.0, 290.0)), prediction) == ["borne out"]
+    assert verdicts(seeds("vail", (890.0, 880.0, 885.0)), prediction) == ["contradicted"]
+    assert verdicts(seeds("vail", (400.0, 500.0, 450.0)), prediction) == ["undecided"]
+
+
+def test_a_method_is_held_against_another_at_equal_steps_only() -> None:
+    prediction = "ilde above ilde-no-bonus"
+    runs = seeds("ilde", CLEAR)
+    assert verdicts([*runs, *seeds("ilde-no-bonus", (500.0, 510.0))], prediction) == ["borne out"]
+    late = seeds("ilde-no-bonus", (500.0, 510.0), env_steps=2 * STEPS)
+    assert verdicts([*runs, *late], prediction) == ["not run (no ilde-no-bonus with these steps)"]
+    assert verdicts(runs, prediction) == ["not run (no ilde-no-bonus with these steps)"]
+
+
+def test_what_makes_a_verdict_doubtful_is_said() -> None:
+    single = [*seeds("ilde", CLEAR), outcome("ilde-no-bonus", 0, 500.0)]
+    assert verdicts(single, "ilde above ilde-no-bonus") == ["undecided (one seed)"]
+    assert verdicts([outcome("giril", 0, 2000.0)], "giril above demonstrator") == ["undecided (one seed)"]
+    tuned = seeds("ilde-no-bonus", (500.0, 510.0), variant=("ppo.discount=0.9",))
+    assert verdicts([*seeds("ilde", CLEAR), *tuned], "ilde above ilde-no-bonus") == ["borne out (settings differ)"]
+    cut = [replace(run, greedy=FinalScore(1000.0 + run.seed, 1.0, 1, capped=1)) for run in seeds("giril", CLEAR)]
+    assert verdicts(cut, "giril above demonstrator") == ["undecided (episodes cut short)"]
+    below_zero = seeds("giril", CLEAR, demonstrator=-5.0)
+    assert "no positive score" in verdicts(below_zero, "giril above demonstrator")[0]
+
+
+def test_every_hypothesis_is_summed_up() -> None:
+    notes = judge(seeds("vail", (300.0, 310.0, 290.0))).notes
+    assert len(notes) == len(hypotheses())
+    assert notes[0].endswith("will fail with limited demonstrations: 1 borne out")
+    assert all(note.endswith("not run") for note in notes[1:])
+
+
+def test_the_published_verdicts_are_rebuilt_byte_for_byte() -> None:
+    outcomes = gather(sorted(RESULTS.rglob("*.outcomes.json"))).outcomes
+    assert markdown(TITLE, [judge(outcomes)]) == (RESULTS / "hypotheses.md").read_text(encoding="utf-8")
+
+
+def test_the_verb_asks_for_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "hypotheses"]) == 2
+    assert capsys.readouterr().err.startswith("ilde: hypotheses: judged by the runs of other tables; name them")
+    assert main(["reproduce", "hypotheses", "--from", str(RESULTS)]) == 0
+    assert "H4" in capsys.readouterr().out
