@@ -20,9 +20,12 @@ from toys import SMALL, TINY, Corridor, corridor_demos
 import ilde
 from ilde import Imitator, UserError
 from ilde.config import RunConfig
+from ilde.demos import from_arrays
 from ilde.demos import save as save_demos
 from ilde.launch import Progress, Silent, resume
 from ilde.policies import load_policy
+from ilde.prepare import demonstrator_return
+from ilde.reports.outcomes import FinalScore, read_outcome
 
 QUICK = replace(TINY, method="ilde", num_envs=4, rollout_steps=16, rewards=SMALL)
 
@@ -122,6 +125,61 @@ def test_an_environment_of_ones_own_must_be_given_again(tmp_path: Path) -> None:
     path = corridor().learn(64).save(tmp_path / "run")
     with pytest.raises(UserError, match="made with an environment of your own; pass it as env"):
         Imitator.load(path)
+    for take_up in (load_policy, resume):
+        with pytest.raises(
+            UserError, match=r"made with an environment of your own; take it up in Python: Imitator\.load"
+        ):
+            take_up(path)
+
+
+def test_what_was_evaluated_is_saved_and_can_be_reported(tmp_path: Path) -> None:
+    agent = corridor().learn(64)
+    agent.evaluate(episodes=9)
+    agent.learn(64)
+    assert read_outcome(agent.save(tmp_path / "unmeasured"), "a").greedy is None  # it has learned since
+    greedy, sampled = agent.evaluate(episodes=3), agent.evaluate(episodes=2, greedy=False)
+    agent.evaluate(episodes=5, env=Corridor)
+    outcome = read_outcome(agent.save(tmp_path / "run"), "a")
+    assert outcome.greedy == FinalScore(greedy.mean, greedy.std, 3)
+    assert outcome.sampled == FinalScore(sampled.mean, sampled.std, 2)
+    assert outcome.demonstrator == agent.demonstrator
+
+
+def test_arrays_are_demonstrations_once_the_environment_is_named() -> None:
+    episode = corridor_demos().episodes[0]
+    env = partial(Corridor, continuous=False)
+    demos = from_arrays(env, [(episode.obs, episode.action, episode.reward)] * 2, terminated=[False, True])
+    assert [len(e) for e in demos.episodes] == [30, 30]
+    assert [e.terminated for e in demos.episodes] == [False, True]
+    assert demonstrator_return(demos) == pytest.approx(float(episode.reward.sum()))
+    assert Imitator(env, demos, config=QUICK).learn(64).env_steps == 64
+    # As many observations as actions: the last successor is not known.
+    (short,) = from_arrays(env, [(episode.obs[:-1].tolist(), episode.action.tolist())]).episodes
+    assert len(short) == 29
+    assert short.obs.dtype == np.float32
+    assert from_arrays(env, [(episode.obs, episode.action)]).header.returns == ()
+
+
+@pytest.mark.parametrize(
+    ("episodes", "said"),
+    [
+        ([], "arrays: no episodes"),
+        ([(np.zeros((3, 1)),)], r"arrays: an episode is \(observations, actions\)"),
+        ([(np.zeros((5, 1)), np.zeros(3, int))], "arrays: episode 0: observations .* expected as many of both"),
+        ([(np.zeros((3, 2)), np.zeros(2, int))], r"arrays: observations \(2,\) float64; the environment gives \(1,\)"),
+        ([(np.zeros((3, 1)), np.full(2, 7))], "arrays: episode 0 step 0: action 7 not in Discrete"),
+        ([(np.full((3, 1), np.nan), np.zeros(2, int))], "arrays: episode 0 step 0: observation contains nan"),
+        ([(np.zeros((3, 1)), np.zeros(2, int)), (np.zeros((3, 2)), np.zeros(2, int))], "of different shapes"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused_in_one_line(episodes: Any, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        from_arrays(Corridor, episodes)
+
+
+def test_bare_arrays_are_answered_with_the_way_to_demonstrations() -> None:
+    with pytest.raises(UserError, match=r"demos is a tuple; for arrays there is ilde\.demos\.from_arrays"):
+        Imitator(Corridor, (np.zeros((3, 1)), np.zeros(2)), config=QUICK)  # type: ignore[arg-type]
 
 
 def test_a_saved_run_is_one_the_command_line_can_take_up(tmp_path: Path) -> None:

@@ -61,6 +61,8 @@ class Imitator:
     ) -> None:
         if config is not None and preset is not None:
             raise UserError(f"preset {preset!r} and config: give one of them")
+        if not isinstance(demos, str | Path | Demonstrations | None):
+            raise UserError(f"demos is a {type(demos).__name__}; for arrays there is ilde.demos.from_arrays(env, ...)")
         settings = config or find_preset(preset or _usual_preset(env, method))
         settings = replace(
             settings,
@@ -76,6 +78,7 @@ class Imitator:
         self._trainer.config = replace(settings, env=self._trainer.envs.env_id)
         self._fitted = False
         self._rows: list[tuple[int, Metrics]] = []
+        self._final: dict[bool, Evaluation] = {}
         self._generator = torch_generator(settings.seed, "predicting", self._trainer.device)
 
     @property
@@ -106,6 +109,7 @@ class Imitator:
         if total_timesteps < 1:
             raise UserError(f"total_timesteps is {total_timesteps}; need at least 1")
         trainer, listener = self._trainer, listener or Silent()
+        self._final = {}  # what was measured is no longer what is
         trainer.config = replace(trainer.config, steps=trainer.env_steps + total_timesteps)
         if not self._fitted:
             self._rows.append((0, fit(trainer, self._demos)))
@@ -139,7 +143,10 @@ class Imitator:
         return (action[0] if single else action), None
 
     def evaluate(self, episodes: int = 20, greedy: bool = True, env: EnvLike | None = None) -> Evaluation:
-        """True returns of whole episodes, in environments of their own; `env` names others than those of training."""
+        """True returns of whole episodes, in environments of their own; `env` names others than those of training.
+
+        The latest ones in the training environment, greedy and sampled, are saved with the run.
+        """
         source = self._source if env is None else env
         if isinstance(source, gym.vector.VectorEnv):
             raise UserError(
@@ -147,7 +154,10 @@ class Imitator:
             )
         if episodes < 1:
             raise UserError(f"episodes is {episodes}; need at least 1")
-        return Evaluator(self.config, source)(self._trainer, episodes, None, greedy=greedy)
+        evaluation = Evaluator(self.config, source)(self._trainer, episodes, None, greedy=greedy)
+        if env is None:
+            self._final[greedy] = evaluation
+        return evaluation
 
     def save(self, path: str | Path) -> Path:
         """Write a new run directory; where `env` was an id, `ilde eval`, `watch` and `resume` go on with it."""
@@ -165,6 +175,8 @@ class Imitator:
                 save_demos(demos, path / OWN_DEMOS)
             for env_steps, metrics in self._rows:
                 folder.log_metrics(env_steps, metrics)
+            for evaluation in self._final.values():
+                folder.log_evaluation(trainer.env_steps, evaluation.row(self.demonstrator, final=True))
             folder.save(trainer.env_steps, trainer.state_dict(), {"resume_mode": trainer.envs.resume_mode})
             folder.set_status("finished" if trainer.done else "interrupted", trainer.env_steps)
         return path

@@ -232,5 +232,6 @@ def validated(config: RunConfig) -> RunConfig:
     check_limits(config)
     batch = config.num_envs * config.rollout_steps
     if config.ppo.num_minibatches > batch and find_method(config.method).learner == "ppo":
-        raise UserError(f"ppo.num_minibatches: {config.ppo.num_minibatches} of a rollout of {batch} steps")
+        count = config.ppo.num_minibatches
+        raise UserError(f"ppo.num_minibatches: {count} of a rollout of {batch} steps; at most one for each step")
     return config

@@ -58,6 +58,10 @@ class Evaluation:
             "ratio": ratio,
         }
 
+    def row(self, demonstrator: float | None, *, final: bool) -> dict[str, Any]:
+        """What a run's journal keeps of it."""
+        return self.summary(demonstrator) | {"returns": list(self.returns), "final": final}
+
 
 def return_ratio(ours: float, demonstrator: float | None) -> float | None:
     """Our return over the demonstrator's; None where that is not positive, and a ratio would order policies wrongly."""

@@ -162,8 +162,7 @@ class Run:
     def _evaluate(self, episodes: int, max_steps: int | None, *, greedy: bool, final: bool = False) -> None:
         began = time.perf_counter()
         evaluation = self.evaluator(self.trainer, episodes, max_steps, greedy=greedy)
-        row = evaluation.summary(self.demonstrator) | {"returns": list(evaluation.returns), "final": final}
-        self.folder.log_evaluation(self.trainer.env_steps, row)
+        self.folder.log_evaluation(self.trainer.env_steps, evaluation.row(self.demonstrator, final=final))
         self.listener.evaluated(self.trainer.env_steps, evaluation)
         self._evaluating += time.perf_counter() - began
 
@@ -195,6 +194,7 @@ def resume(path: Path, listener: Listener | None = None) -> Run:
     with ExitStack() as undo:
         folder = undo.enter_context(RunDirectory.open(path))
         config = from_dict(RunConfig, folder.config)
+        folder.require_named_env()
         trainer, demos = build(config)
         _check_demos_unchanged(folder.provenance, demos, config)
         run = _ready(trainer, demos, folder, listener or Silent())

@@ -111,13 +111,14 @@ def fit(trainer: Trainer, demos: Demonstrations | None) -> Metrics:
 def demonstrator_return(demos: Demonstrations | None) -> float | None:
     """What the demonstrator scores over whole episodes: measured over many, or else those of the recording.
 
-    None where it recorded single lives only: they say nothing of a whole game.
+    None where it recorded single lives only, which say nothing of a whole game, or where no rewards are known.
     """
     if demos is None:
         return None
     if (measured := demos.header.demonstrator) is not None:
         return measured.mean
-    return float(np.mean(demos.header.returns)) if demos.header.until == "episode" else None
+    returns = demos.header.returns if demos.header.until == "episode" else ()
+    return float(np.mean(returns)) if returns else None
 
 
 def make_training_envs(config: RunConfig, device: torch.device, env: EnvLike | None = None) -> EnvBatch:

@@ -13,7 +13,7 @@ from gymnasium.spaces import Box, Discrete
 from ilde.demos import Demonstrations
 from ilde.demos.importing import Imported, SourceFormat, Target, import_demos
 
-VECTORS = Target("Toy-v0", Box(-np.inf, np.inf, (3,), np.float64), Box(-1.0, 1.0, (2,), np.float32))
+VECTORS = Target("Toy-v0", Box(-np.inf, np.inf, (3,), np.float64), Box(-9.0, 9.0, (2,), np.float32))
 FRAMES = Target("Toy-v0", Box(0, 255, (4, 12, 10), np.uint8), Discrete(6))
 
 

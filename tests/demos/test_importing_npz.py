@@ -12,7 +12,8 @@ from gymnasium.spaces import Box, Discrete
 
 from ilde.data import UserError
 from ilde.demos import Demonstrations, load, save
-from ilde.demos.importing import Target
+from ilde.demos.importing import Target, import_demos
+from ilde.prepare import demonstrator_return
 
 COUNTING = Target("Toy-v0", Box(-np.inf, np.inf, (1,), np.float32), Discrete(3))
 OBS = np.array([[0], [1], [2], [10], [11]], np.float32)
@@ -98,8 +99,22 @@ def test_dones_alone_are_terminations_and_said_to_be(path: Path) -> None:
 
 def test_missing_rewards_and_unknown_entries_are_said(path: Path) -> None:
     demos, notes = _import(path, obs=WHOLE_OBS, actions=ACTIONS, terminals=TERMINALS, qpos=OBS)
-    assert demos.header.returns == (0.0, 0.0)
-    assert notes == ("ignored entries 'qpos'", "no rewards: every return is taken for 0")
+    assert demos.header.returns == ()
+    assert demonstrator_return(demos) is None
+    assert notes == (
+        "ignored entries 'qpos'",
+        "no rewards: what the demonstrator scores is not known, so nothing will be compared with it",
+    )
+    save(demos, path)
+    assert load(path).header.returns == ()
+
+
+def test_actions_beyond_the_bounds_are_kept_and_said(path: Path) -> None:
+    np.savez(path, obs=WHOLE_OBS, actions=np.array([[0.5], [3], [1], [-2], [0]], np.float32), terminals=TERMINALS)
+    target = Target("Toy-v0", COUNTING.obs_space, Box(-1, 1, (1,), np.float32))
+    result = import_demos(path, target, created="", command="")
+    assert result.demos.episodes[0].action.ravel().tolist() == [0.5, 3, 1]
+    assert "actions beyond the environment's bounds, kept as recorded: 2" in result.notes
 
 
 def test_other_types_become_the_environments_own(path: Path) -> None:

@@ -197,3 +197,63 @@ def test_a_non_finite_action_is_refused() -> None:
     envs.reset()
     with pytest.raises(FloatingPointError, match="the action of environment 1 is not finite"):
         envs.step(np.array([[0, 0], [0, np.nan]]))
+
+
+class Plain(gym.Env[Any, Any]):
+    """An environment that knows no `render_mode`, and may break Gymnasium's contract."""
+
+    observation_space = gym.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+    first: Any = np.zeros(2, np.float32)
+    outcome: Any = (np.zeros(2, np.float32), 0.0, False, False, {})
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        return self.first, {}
+
+    def step(self, action: Any) -> Any:
+        return self.outcome
+
+
+def test_a_registered_class_need_not_know_how_to_draw() -> None:
+    gym.register("ilde-test/Plain-v0", Plain)
+    try:
+        envs = make_envs("ilde-test/Plain-v0", 2, 0)
+        assert envs.reset().shape == (2, 2)
+    finally:
+        del gym.registry["ilde-test/Plain-v0"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ({"first": 0.5}, r"Plain: its observation has shape \(\), its space \(2,\)"),
+        (
+            {"outcome": (np.zeros(3), 0.0, False, False, {})},
+            r"Plain: its observation has shape \(3,\), its space \(2,\)",
+        ),
+        ({"outcome": (np.zeros(2), 0.0, False, {})}, "Plain: its step returned 4 values; Gymnasium's returns 5"),
+        ({"outcome": None}, "Plain: its step returned NoneType; Gymnasium's returns 5"),
+    ],
+)
+def test_what_breaks_gymnasiums_contract_is_named(broken: dict[str, Any], said: str) -> None:
+    def build() -> Plain:
+        env = Plain()
+        vars(env).update(broken)
+        return env
+
+    def use(envs: Any) -> None:
+        envs.reset()
+        play(envs, [0])
+
+    with pytest.raises(UserError, match=said):
+        use(make_envs(build, 1, 0))
+
+
+def test_a_factory_must_build_an_environment() -> None:
+    with pytest.raises(UserError, match="env: it built a NoneType, not a Gymnasium environment"):
+        make_envs(lambda: None, 1, 0)  # type: ignore[arg-type, return-value]
+
+
+def test_a_module_that_is_not_found_is_answered_with_the_path() -> None:
+    with pytest.raises(UserError, match=r"No module named 'no_such_module'; is its folder on PYTHONPATH\?"):
+        make_envs("no_such_module:Thing-v0", 1, 0)

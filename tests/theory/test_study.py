@@ -116,6 +116,9 @@ def test_the_verb_writes_a_run_directory_and_one_document(tmp_path: Path, capsys
     assert (out / "regret.png").stat().st_size > 10_000
     assert main([*words, "--out", str(out)]) == 2
     assert "already holds a run" in capsys.readouterr().err
+    words[words.index("2")] = "1"
+    assert main([*words, "--out", str(tmp_path / "single")]) == 0
+    assert "one seed: no interval, and nothing is claimed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def summary(name: str, demos: Demonstrations) -> dict[str, Any]:
         "env": demos.env_id,
         "transitions": demos.num_transitions,
         "episodes": len(demos.episodes),
-        "mean_return": demos.mean_return,
+        "mean_return": demos.mean_return if demos.header.returns else None,
         "demonstrator": demonstrator_return(demos),
         "recorder": demos.header.recorder,
         "expert": expert_of(demos),
@@ -90,7 +90,7 @@ def _episodes(demos: Demonstrations) -> list[dict[str, Any]]:
         {
             "episode": index,
             "steps": len(episode),
-            "return": float(episode.reward.sum()),
+            "return": float(episode.reward.sum()) if demos.header.returns else None,
             "ended_by": _ending(episode.life_lost, episode.terminated, episode.truncated),
             "trembled": int(episode.trembled.sum()),
             "seed": episode.seed,

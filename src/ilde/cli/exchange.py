@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ilde.cli.demos import DEMOS_HELP, print_summaries, summary
 from ilde.cli.printing import print_json
 from ilde.cli.record import check_out, now, typed
 from ilde.cli.verbs import Verb
-
-if TYPE_CHECKING:
-    from ilde.demos.importing import Target
 
 
 def _import_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,10 +28,11 @@ def run_import(args: argparse.Namespace) -> int:
     check_out(args.out)
     from ilde.demos import save
     from ilde.demos.importing import import_demos
+    from ilde.demos.in_memory import target_of
 
     imported = import_demos(
         args.source,
-        _target(args.env),
+        target_of(args.env),
         source_format=args.source_format,
         created=now(),
         command=typed("demos import", args.words),
@@ -51,15 +48,6 @@ def run_import(args: argparse.Namespace) -> int:
     return 0
 
 
-def _target(env: str) -> Target:
-    from ilde.demos.importing import Target
-    from ilde.envs import make_envs
-
-    envs = make_envs(env, 1, 0)
-    envs.close()
-    return Target(envs.env_id, envs.obs_space, envs.action_space)
-
-
 def _export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("demos", metavar="DEMOS", help=DEMOS_HELP)
     parser.add_argument("--to", dest="target_format", required=True, choices=("minari", "npz"), help="the format")
@@ -72,12 +60,13 @@ def run_export(args: argparse.Namespace) -> int:
     check_out(args.out)
     from ilde.demos import resolve
     from ilde.demos.exporting import export_demos
+    from ilde.demos.in_memory import target_of
     from ilde.demos.minari_export import env_spaces
 
     demos = resolve(args.demos)
     spaces = None
     if args.env is not None:
-        target = _target(args.env)
+        target = target_of(args.env)
         demos.check_matches(target.env_id, target.obs_space, target.action_space, args.demos)
         spaces = env_spaces(target.env_id, target.obs_space, target.action_space)
     export_demos(demos, args.target_format, args.out, spaces)

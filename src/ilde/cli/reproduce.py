@@ -23,7 +23,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table", metavar="TABLE", help="such as atari, mujoco or lambda, or hypotheses; `list` names all"
     )
-    parser.add_argument("--budget", default="smoke", metavar="NAME", help="smoke (minutes), hours or paper")
+    parser.add_argument("--budget", default="smoke", metavar="NAME", help="smoke (minutes, the default), hours, paper")
     parser.add_argument(
         "--from", dest="sources", type=Path, nargs="+", metavar="PATH", help="run nothing: read results/"
     )

@@ -183,11 +183,18 @@ def _print_exponents(summary: dict[str, Any]) -> None:
     fits = {**summary["exponents"], "mixture_error": summary["mixture_exponent"]}
     rows = [[name, fit["exponent"], fit["interval"], fit["last_decade"]] for name, fit in fits.items()]
     print_table(("quantity", "exponent of T", "95% interval", "last decade"), rows)
-    low, high = summary["interval"]
-    verdict = "at or below" if summary["exponent"] <= 2 / 3 else "above"
-    print(f"\nregret ~ T^{summary['exponent']:.3f}, 95% interval [{low:.3f}, {high:.3f}]: {verdict} the theorem's 2/3")
+    print(f"\nregret ~ T^{summary['exponent']:.3f}, {_verdict(summary)}")
     wall, cpu = duration(summary["wall_seconds"]), duration(summary["cpu_seconds"])
     print(f"{wall} ({cpu} of processor time); wrote {summary['run']}")
+
+
+def _verdict(summary: dict[str, Any]) -> str:
+    """What the fitted exponent says of the theorem's; resampling one seed says nothing."""
+    low, high = summary["interval"]
+    if low == high:
+        return "one seed: no interval, and nothing is claimed"
+    verdict = "at or below" if summary["exponent"] <= 2 / 3 else "above"
+    return f"95% interval [{low:.3f}, {high:.3f}]: {verdict} the theorem's 2/3"
 
 
 def _row(row: dict[str, Any]) -> Sequence[object]:

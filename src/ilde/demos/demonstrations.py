@@ -87,8 +87,9 @@ class Demonstrations:
         if self.header.env_id != self.env_id:
             raise ShapeError(f"the header names {self.header.env_id}, the demonstrations {self.env_id}")
         for name in ("seeds", "returns", "lives"):
-            if len(getattr(self.header, name)) != len(self.episodes):
-                count = len(getattr(self.header, name))
+            count = len(getattr(self.header, name))
+            unknown = name == "returns" and not count
+            if count != len(self.episodes) and not unknown:
                 raise ShapeError(f"header: {count} {name} for {len(self.episodes)} episodes")
         if self.header.seeds != tuple(episode.seed for episode in self.episodes):
             raise ShapeError("header: its seeds are not those of the episodes")

@@ -79,7 +79,8 @@ def assemble(foreign: Foreign) -> Assembled:
             returns.append(float(steps.reward[start:stop].sum()))
         start = stop
     _check_enough(sum(map(len, episodes)))
-    return Assembled(tuple(episodes), tuple(returns), (*foreign.notes, *_notes(foreign, storing, len(ends))))
+    known = () if foreign.reward is None else tuple(returns)
+    return Assembled(tuple(episodes), known, (*foreign.notes, *_notes(foreign, storing, len(ends))))
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,7 @@ def _notes(foreign: Foreign, storing: Storing, num_episodes: int) -> list[str]:
     if storing == "one each":
         notes.append(f"dropped the last step of each episode ({num_episodes:,} in all): its successor is not stored")
     if foreign.reward is None:
-        notes.append("no rewards: every return is taken for 0")
+        notes.append("no rewards: what the demonstrator scores is not known, so nothing will be compared with it")
     if foreign.terminated is None and storing != "one each":
         notes.append("no terminations are marked: no episode is taken to have ended")
     return notes

@@ -38,7 +38,7 @@ class Header:
     seeds: tuple[int | None, ...]
     """The reset seed of each episode, where known."""
     returns: tuple[float, ...]
-    """The true return of each episode as recorded, before any prefix was taken."""
+    """The true return of each episode as recorded, before any prefix was taken; none where rewards are not known."""
     lives: tuple[int, ...]
     """How often each episode terminated while it was recorded: in Atari, the lives lost."""
     until: Until

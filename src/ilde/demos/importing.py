@@ -68,23 +68,34 @@ def import_demos(
         path = _located(Path(source))
         found, foreign = _read(path, source_format)
         _check_env_id(foreign, target)
-        assembled = assemble(foreign)
-        header = Header(
-            env_id=target.env_id,
-            simulator_versions={},
-            recorder=f"imported from {found} {path.name}, sha256 {_digest(path)}",
-            seeds=tuple(episode.seed for episode in assembled.episodes),
-            returns=assembled.returns,
-            lives=tuple(int(episode.terminated) for episode in assembled.episodes),
-            until="episode",
-            greedy=False,
-            tremble=0.0,
-            created=created,
-            command=command,
+        recorder = f"imported from {found} {path.name}, sha256 {_digest(path)}"
+        demos, notes = demonstrations_of(
+            foreign, target, str(source), recorder=recorder, created=created, command=command
         )
-        demos, notes = _fitted(assembled, header, target, str(source))
         demos, more = _with_origin(demos, foreign)
-    return Imported(demos, found, (*assembled.notes, *notes, *more))
+    return Imported(demos, found, (*notes, *more))
+
+
+def demonstrations_of(
+    foreign: Foreign, target: Target, source: str, *, recorder: str, created: str, command: str
+) -> tuple[Demonstrations, tuple[str, ...]]:
+    """Foreign steps as demonstrations of an environment, and what a user should know about the reading."""
+    assembled = assemble(foreign)
+    header = Header(
+        env_id=target.env_id,
+        simulator_versions={},
+        recorder=recorder,
+        seeds=tuple(episode.seed for episode in assembled.episodes),
+        returns=assembled.returns,
+        lives=tuple(int(episode.terminated) for episode in assembled.episodes),
+        until="episode",
+        greedy=False,
+        tremble=0.0,
+        created=created,
+        command=command,
+    )
+    demos, notes = _fitted(assembled, header, target, source)
+    return demos, (*assembled.notes, *notes)
 
 
 def _located(path: Path) -> Path:
@@ -150,7 +161,15 @@ def _fitted(assembled: Assembled, header: Header, target: Target, source: str) -
     )
     demos = replace(demos, episodes=episodes)
     demos.check_matches(target.env_id, target.obs_space, target.action_space, source)
-    return demos, about_obs + about_action
+    return demos, about_obs + about_action + _beyond(action, target.action_space)
+
+
+def _beyond(parts: list[Array], space: gym.spaces.Box | gym.spaces.Discrete) -> list[str]:
+    """Continuous actions out of bounds are kept as they were chosen, which a user should know."""
+    if not isinstance(space, gym.spaces.Box):
+        return []
+    beyond = sum(int(((part < space.low) | (part > space.high)).reshape(len(part), -1).any(1).sum()) for part in parts)
+    return [f"actions beyond the environment's bounds, kept as recorded: {beyond:,}"] if beyond else []
 
 
 def _cast(parts: list[Array], space: gym.spaces.Box | gym.spaces.Discrete, what: str) -> tuple[list[Array], list[str]]:

@@ -11,6 +11,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from ilde.data import UserError
 from ilde.envs.base import Array
 from ilde.envs.seeded_batch import Outcome, SeededBatch
 
@@ -27,6 +28,8 @@ class GymLoop:
         self.num_envs = num_envs
         self._envs = [make_one() for _ in range(num_envs)]
         first = self._envs[0]
+        if not isinstance(first, gym.Env):
+            raise UserError(f"env: it built a {type(first).__name__}, not a Gymnasium environment")
         self.name = first.spec.id if first.spec else type(first.unwrapped).__name__
         self.observation_space: gym.Space[Any] = first.observation_space
         self.action_space: gym.Space[Any] = first.action_space
@@ -35,7 +38,8 @@ class GymLoop:
         """Start an episode in some copies, one seed each; returns their first observations."""
         obs = self._room_for_obs(len(envs))
         for row, (env, seed) in enumerate(zip(envs, seeds, strict=True)):
-            obs[row], _ = self._envs[env].reset(seed=seed)
+            seen, _ = self._returned(self._envs[env].reset(seed=seed), 2, "reset")
+            obs[row] = self._fitting(seen)
         return obs
 
     def step(self, envs: Sequence[int], action: Array) -> Outcome:
@@ -45,13 +49,28 @@ class GymLoop:
         terminated = np.zeros(len(envs), dtype=bool)
         truncated = np.zeros(len(envs), dtype=bool)
         for row, env in enumerate(envs):
-            obs[row], reward[row], terminated[row], truncated[row], _ = self._envs[env].step(action[row])
+            returned = self._returned(self._envs[env].step(action[row]), 5, "step")
+            seen, reward[row], terminated[row], truncated[row], _ = returned
+            obs[row] = self._fitting(seen)
         return obs, reward, terminated, truncated
 
     def close(self) -> None:
         """Free the simulators."""
         for env in self._envs:
             env.close()
+
+    def _returned(self, values: Any, count: int, what: str) -> Any:
+        if not isinstance(values, tuple) or len(values) != count:
+            got = f"{len(values)} values" if isinstance(values, tuple) else type(values).__name__
+            raise UserError(f"{self.name}: its {what} returned {got}; Gymnasium's returns {count}")
+        return values
+
+    def _fitting(self, obs: Any) -> Any:
+        # Assigned as it is, an observation of another shape might be repeated to fill the room.
+        if np.shape(obs) != self.observation_space.shape:
+            said = f"its observation has shape {np.shape(obs)}, its space {self.observation_space.shape}"
+            raise UserError(f"{self.name}: {said}")
+        return obs
 
     def _room_for_obs(self, count: int) -> Array:
         return np.zeros((count, *(self.observation_space.shape or ())), dtype=self.observation_space.dtype)

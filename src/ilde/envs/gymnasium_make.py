@@ -19,9 +19,14 @@ def make_gym(env_id: str, render_mode: str | None = None) -> gym.Env[Any, Any]:
         raise UserError(f"{env_id}: MuJoCo tasks need mujoco: pip install ilde[mujoco]")
     try:
         with _quiet_simulator(env_id):
-            return gym.make(env_id, render_mode=render_mode, disable_env_checker=True)
-    except (gym.error.Error, ImportError) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
+            # Unasked for, because a user's own class need not know the word.
+            drawn: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
+            return gym.make(env_id, disable_env_checker=True, **drawn)
+    except Exception as error:  # a user's class may fail in any way
+        if isinstance(error, ModuleNotFoundError) and ":" in env_id:
+            hint = "is its folder on PYTHONPATH? (PYTHONPATH=. for this one)"
+            raise UserError(f"{env_id}: cannot be built: {error.__cause__ or error}; {hint}") from error
+        reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise UserError(f"{env_id}: cannot be built: {reason}") from error
 
 

@@ -121,4 +121,6 @@ def _did_you_mean(name: str) -> str:
     }
     close = get_close_matches(name.lower(), known, n=3, cutoff=0.75)
     choices = list(dict.fromkeys(known[match] for match in close))
-    return f"; did you mean {' or '.join(choices)}?" if choices else ": see `ilde envs` for those there are"
+    if choices:
+        return f"; did you mean {' or '.join(choices)}?"
+    return ": see `ilde envs` for those there are; one of your own is MODULE:ID"

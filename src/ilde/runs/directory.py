@@ -127,6 +127,12 @@ class RunDirectory:
         """What the run was made with."""
         return _read_json(self.path / PROVENANCE)
 
+    def require_named_env(self) -> None:
+        """Raise where the environment was the user's own code, which only Python can bring back."""
+        if self.provenance.get("own_env"):
+            remedy = f"take it up in Python: Imitator.load({str(self.path)!r}, env=...)"
+            raise UserError(f"{self.path}: made with an environment of your own; {remedy}")
+
     @property
     def status(self) -> Status:
         """How far the run said it had come; a killed one still says `running`."""

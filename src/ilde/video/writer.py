@@ -39,6 +39,7 @@ def write_video(frames: Iterable[Picture], path: Path, fps: float) -> Path:
     unfinished = path.with_name(f".{path.stem}.unfinished.mp4")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.touch()  # where nothing can be written, better our line than the encoder's many
         size = (_even(first).shape[1], _even(first).shape[0])
         # The index comes first, so that a browser can start before it has everything.
         options = ["-movflags", "+faststart"]
