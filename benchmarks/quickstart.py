@@ -91,6 +91,9 @@ def report(rows: list[dict[str, object]], demonstrator: dict[str, list[float]], 
 
 def verdict(rows: list[dict[str, object]]) -> str:
     scores = summarise(rows)
+    missing = [method for method in (*TRAINED, "random") if method not in scores]
+    if missing:
+        return f"not shown to imitate: no runs of {', '.join(missing)}"
     overlapping = [m for m in scores if m != "ilde" and difference_interval(scores["ilde"], scores[m])[0] <= 0]
     if overlapping:
         return f"not shown to imitate: the interval of the difference to {', '.join(overlapping)} reaches 0"
