@@ -52,10 +52,10 @@ def load_policy(path: Path, device: torch.device | str = "cpu") -> LoadedPolicy:
         return load_policy_file(path, device)
     folder = RunDirectory.read(path)
     config = from_dict(RunConfig, folder.config)
-    folder.require_named_env()
     checkpoint = folder.load_latest()
     if checkpoint is None:
         raise UserError(f"{path}: no checkpoint yet; `ilde resume {path}` goes on with the run")
+    folder.require_named_env()
     learner, action_space = _untrained(config, device)
     learner.load_state_dict(checkpoint.state["learner"])
     demonstrator = folder.provenance.get("demonstrator")

@@ -162,6 +162,12 @@ def test_our_published_tables_are_rebuilt_byte_for_byte(kept: Path) -> None:
     assert markdown(table.title, [reproduce(table, outcomes)]) == kept.read_text(encoding="utf-8")
 
 
+def test_the_published_report_of_the_baselines_is_rebuilt_byte_for_byte(tmp_path: Path) -> None:
+    out = tmp_path / "baselines.md"
+    assert main(["report", str(RESULTS / "baselines.outcomes.json"), "--markdown", str(out)]) == 0
+    assert out.read_bytes() == (RESULTS / "baselines.md").read_bytes()
+
+
 def test_the_verb_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "atari.md"
     assert main(["reproduce", "atari", "--from", str(RESULTS), "--markdown", str(out)]) == 0
