@@ -151,6 +151,10 @@ def test_arrays_are_demonstrations_once_the_environment_is_named() -> None:
     demos = from_arrays(env, [(episode.obs, episode.action, episode.reward)] * 2, terminated=[False, True])
     assert [len(e) for e in demos.episodes] == [30, 30]
     assert [e.terminated for e in demos.episodes] == [False, True]
+    for kept in demos.episodes:
+        assert np.array_equal(kept.obs, episode.obs)
+        assert np.array_equal(kept.action, episode.action)
+        assert np.array_equal(kept.reward, episode.reward)
     assert demonstrator_return(demos) == pytest.approx(float(episode.reward.sum()))
     assert Imitator(env, demos, config=QUICK).learn(64).env_steps == 64
     # As many observations as actions: the last successor is not known.
@@ -175,6 +179,12 @@ def test_arrays_are_demonstrations_once_the_environment_is_named() -> None:
 def test_arrays_that_do_not_fit_are_refused_in_one_line(episodes: Any, said: str) -> None:
     with pytest.raises(UserError, match=said):
         from_arrays(Corridor, episodes)
+
+
+def test_a_vector_environment_stays_open_for_its_owner() -> None:
+    env, episode = SyncVectorEnv([Corridor], autoreset_mode=AutoresetMode.SAME_STEP), corridor_demos().episodes[0]
+    assert len(from_arrays(env, [(episode.obs, episode.action)]).episodes) == 1
+    assert not env.closed
 
 
 def test_bare_arrays_are_answered_with_the_way_to_demonstrations() -> None:

@@ -65,6 +65,8 @@ def test_what_makes_a_verdict_doubtful_is_said() -> None:
     single = [*seeds("ilde", CLEAR), outcome("ilde-no-bonus", 0, 500.0)]
     assert verdicts(single, "ilde above ilde-no-bonus") == ["undecided (one seed)"]
     assert verdicts([outcome("giril", 0, 2000.0)], "giril above demonstrator") == ["undecided (one seed)"]
+    weighted = [outcome("ilde", 0, 2000.0, reward="vail + 2*giril + entropy")]
+    assert "vail + 2*giril + entropy; no ilde-no-bonus" in verdicts(weighted, "ilde above ilde-no-bonus")[0]
     tuned = seeds("ilde-no-bonus", (500.0, 510.0), variant=("ppo.discount=0.9",))
     assert verdicts([*seeds("ilde", CLEAR), *tuned], "ilde above ilde-no-bonus") == ["borne out (settings differ)"]
     cut = [replace(run, greedy=FinalScore(1000.0 + run.seed, 1.0, 1, capped=1)) for run in seeds("giril", CLEAR)]

@@ -26,7 +26,7 @@ def summary(name: str, demos: Demonstrations) -> dict[str, Any]:
         "env": demos.env_id,
         "transitions": demos.num_transitions,
         "episodes": len(demos.episodes),
-        "mean_return": demos.mean_return if demos.header.returns else None,
+        "mean_return": demos.mean_return,
         "demonstrator": demonstrator_return(demos),
         "recorder": demos.header.recorder,
         "expert": expert_of(demos),

@@ -102,9 +102,13 @@ class Demonstrations:
         return sum(len(episode) for episode in self.episodes)
 
     @property
-    def mean_return(self) -> float:
-        """The mean true return of the episodes as they stand here; `header.returns` has those before any prefix."""
-        return float(np.mean([episode.reward.sum() for episode in self.episodes]))
+    def mean_return(self) -> float | None:
+        """The mean true return of the episodes as they stand here; None where rewards are not known.
+
+        `header.returns` has those before any prefix.
+        """
+        known = bool(self.header.returns)
+        return float(np.mean([episode.reward.sum() for episode in self.episodes])) if known else None
 
     @property
     def content_hash(self) -> str:

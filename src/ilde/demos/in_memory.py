@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
-from ilde.data import UserError
 from ilde.demos.archive import FormatError
 from ilde.demos.demonstrations import Demonstrations
 from ilde.demos.foreign import Foreign
@@ -41,9 +41,10 @@ def from_arrays(
 
 def target_of(env: EnvLike) -> Target:
     """The name and the spaces of an environment."""
-    num_envs = getattr(env, "num_envs", 1)
-    envs = make_envs(env, num_envs, 0)
-    if isinstance(env, str) or num_envs == 1:  # a user's own vector environment stays open
+    if isinstance(env, gym.vector.VectorEnv):
+        envs = make_envs(env, env.num_envs, 0)  # and left open for its owner
+    else:
+        envs = make_envs(env, 1, 0)
         envs.close()
     return Target(envs.env_id, envs.obs_space, envs.action_space)
 
@@ -53,7 +54,7 @@ def _foreign(episodes: Sequence[tuple[Array, ...]], terminated: Sequence[bool] |
         raise FormatError("no episodes")
     sizes = {len(episode) for episode in episodes}
     if not sizes <= {2, 3} or len(sizes) > 1:
-        raise UserError("arrays: an episode is (observations, actions) or (observations, actions, rewards), all alike")
+        raise FormatError("an episode is (observations, actions) or (observations, actions, rewards), all alike")
     for number, (obs, action, *_) in enumerate(episodes):
         if obs.ndim == 0 or action.ndim == 0 or len(obs) - len(action) not in (0, 1):
             raise FormatError(

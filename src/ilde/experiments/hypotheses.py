@@ -80,12 +80,12 @@ def _decide(trial: Trial, row: Row, comparison: Comparison) -> tuple[Verdict, In
         if row.ratio is None or row.demonstrator is None:
             return "undecided", None, row, "no positive score of the demonstrator is known"
         interval = difference_interval_to(row, trial.share * row.demonstrator)
-        return verdict_on(interval, trial.expected), interval, row, _doubt(row)
+        return verdict_on(interval, trial.expected), interval, row, _remarks(row.details, _doubt(row))
     other = _opponent(trial.against, row, comparison.rows)
     if other is None or other.cut:
-        return "not run", None, row, f"no {trial.against} with these steps"
+        return "not run", None, row, _remarks(row.details, f"no {trial.against} with these steps")
     interval = difference_interval(row.scores, other.scores)
-    remark = "; ".join(part for part in (_doubt(row, other), "" if alike(row, other) else "settings differ") if part)
+    remark = _remarks(row.details, _doubt(row, other), "" if alike(row, other) else "settings differ")
     return verdict_on(interval, trial.expected), interval, row, remark
 
 
@@ -110,6 +110,11 @@ def verdict_on(interval: Interval | None, expected: Expected) -> Verdict:
 def _opponent(method: str, row: Row, rows: Sequence[Row]) -> Row | None:
     fair = [other for other in rows if other.method == method and same_budget(row, other)]
     return min(fair, key=lambda other: (not alike(row, other), other.label), default=None)
+
+
+def _remarks(*parts: str) -> str:
+    """What must be known beside a verdict: a row's own settings first."""
+    return "; ".join(part for part in parts if part)
 
 
 def _doubt(*rows: Row) -> str:
