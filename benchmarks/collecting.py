@@ -38,7 +38,7 @@ BARE = "simulator alone"
 def collecting(env: str, split: str, num_envs: int, steps: int, device: torch.device) -> Callable[[], object]:
     """What collects one rollout, with games split so."""
     groups, threads = (int(part) for part in split.split("x"))
-    envs = make_envs(env, num_envs, SEED, num_threads=groups * threads, num_groups=groups)
+    envs = make_envs(env, num_envs, SEED, num_threads=threads, num_groups=groups)
     hidden = find_preset("atari").ppo.hidden
     policy = ActorCritic(envs.obs_space, envs.action_space, hidden, torch_generator(SEED, "policy")).to(device)
     return Collector(envs, policy, steps, torch_generator(SEED, "acting", device), device).collect

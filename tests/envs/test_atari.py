@@ -159,6 +159,18 @@ def test_a_state_saved_in_groups_goes_on_without_them() -> None:
         np.testing.assert_array_equal(whole.step(action).obs, halves.step(action).obs)
 
 
+def test_games_that_stand_at_their_beginning_are_not_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    envs, loaded = AtariBatch("Breakout", 2, seed=3), []
+    monkeypatch.setattr(envs, "_seed", lambda due, seed=envs._seed: (loaded.append(int(due.sum())), seed(due)))
+    first = envs.reset()
+    assert np.array_equal(envs.reset(), first)
+    assert loaded == [2]
+    envs.step(np.ones(2, dtype=np.int64))
+    assert np.array_equal(envs.reset(), first)
+    assert loaded == [2, 2]
+    envs.close()
+
+
 @pytest.mark.parametrize("reseed_after", [100, 8192])
 def test_restoring_is_exact_across_game_overs(reseed_after: int, assert_restores_exactly: Any) -> None:
     make = partial(AtariBatch, "Breakout", 2, seed=3, reseed_after=reseed_after)

@@ -222,11 +222,11 @@ def test_each_pass_takes_every_demonstration_once() -> None:
     term.fit(encoded(torch.arange(10.0)[:, None].expand(10, 3) / 2))
     seen: list[float] = []
 
-    def note(demos: torch.Tensor, policy: torch.Tensor) -> dict[str, torch.Tensor]:
-        seen.extend(demos[:, 0].tolist())
+    def note(batch: tuple[torch.Tensor, ...]) -> dict[str, torch.Tensor]:
+        seen.extend(batch[0][:, 0].tolist())
         return {}
 
-    term._step = note  # type: ignore[method-assign]
+    term._step = note
     term.update(encoded(torch.zeros(2, 2, 3)))
     assert sorted(seen[:10]) == sorted(seen[10:]) == [i / 2 for i in range(10)]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from toys import generator
 
 from ilde.rewards.base import Encoded
-from ilde.rewards.entropy import EntropyConfig, StateEntropy, kth_neighbor_distance
+from ilde.rewards.entropy import CELLS, EntropyConfig, StateEntropy, kth_neighbor_distance
 
 # A 3-4-5 triangle at the origin, and one point far off: 0 to 1 is 3, 0 to 2 is 4, 1 to 2 is 5, 0 to 3 is 10.
 FOUR = torch.tensor([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0], [0.0, -10.0]])
@@ -103,7 +103,7 @@ def test_the_bonus_equals_its_definition(
 def test_blocks_of_any_height_give_the_same_distances(monkeypatch: pytest.MonkeyPatch) -> None:
     points = torch.randn(50, 3, generator=generator())
     whole = kth_neighbor_distance(points, points, 3)
-    monkeypatch.setattr("ilde.rewards.entropy.CELLS", 120)
+    monkeypatch.setitem(CELLS, "cpu", 120)
     torch.testing.assert_close(kth_neighbor_distance(points, points, 3), whole)
 
 

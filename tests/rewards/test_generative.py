@@ -62,7 +62,7 @@ def test_the_loss_equals_its_definition(
     twin = generator(0)
     twin.set_state(term.generator.get_state())
     noise = references.array(torch.randn(size, 2, generator=twin))
-    ours = term.loss(batch_of(features, action, next_features))
+    ours = term.loss(batch_of(features, action, next_features), *(drawn.to(dtype) for drawn in term.draw(size)))
     theirs = references.generative_loss(
         term.net, references.array(features), references.array(action), references.array(next_features), noise,
         discrete=discrete, share=share, **weights,

@@ -8,6 +8,10 @@ seeded reset reloads the ROM (0.1 s), so a copy is seeded anew only once in a wh
 from __future__ import annotations
 
 import logging
+import os
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -29,6 +33,15 @@ _logger = logging.getLogger(__name__)
 RESEED_AFTER = 32_768
 """Steps of a copy between seedings: each reloads the ROM, so few cost little; a restore replays at most about this."""
 MAX_FRAMES_PER_GAME = 108_000
+
+
+NICENESS = 5
+"""How much the games' threads stand back, where threads can: whoever chooses the next actions must find a core free."""
+
+
+def _stand_back() -> None:
+    if sys.platform == "linux":  # where a thread has a priority of its own, and those it starts inherit it
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 def _native_env(game: str, num_envs: int, num_threads: int) -> Any:
@@ -65,7 +78,7 @@ class AtariBatch:
         game_or_env_id: `beam_rider`, `BeamRider` and `ALE/BeamRider-v5` all name the game only.
         num_envs: how many copies.
         seed: of the run; the k-th seeding of copy i is `episode_seed(seed, i, k)`.
-        num_threads: simulator threads; None leaves the number to ale-py. It does not change any result.
+        num_threads: simulator threads of each group; None takes one per core. It does not change any result.
         reseed_after: a copy is seeded anew at its first game over after this many steps, which bounds the replay.
         num_groups: parts that step in the background one after another. It does not change any game either.
     """
@@ -85,10 +98,12 @@ class AtariBatch:
         self.resume_mode = "exact"
         bounds = np.linspace(0, num_envs, min(num_groups, num_envs) + 1).astype(int).tolist()
         self.groups: tuple[slice, ...] = tuple(slice(first, last) for first, last in pairwise(bounds))
-        # Left to itself, the simulator would take all cores for every group.
-        cores = num_threads or (len(usable_cores()) if len(self.groups) > 1 else 0)
-        game, threads = atari_game(self.env_id), -(-cores // len(self.groups))
-        self._natives = [_native_env(game, group.stop - group.start, threads) for group in self.groups]
+        # Every group may use all cores: while one waits for its actions, the others have them to themselves.
+        game, threads = atari_game(self.env_id), num_threads or len(usable_cores())
+        with ThreadPoolExecutor(1, initializer=_stand_back) as modest:
+            self._natives = [
+                modest.submit(_native_env, game, group.stop - group.start, threads).result() for group in self.groups
+            ]
         self.obs_space: gym.spaces.Box = self._natives[0].single_observation_space
         self.action_space: gym.spaces.Discrete | gym.spaces.Box = self._natives[0].single_action_space
         self._reseed_after = reseed_after
@@ -168,6 +183,8 @@ class AtariBatch:
             native.close()
 
     def _start_from(self, seedings: Array) -> Array:
+        if self._frames and self._course.just_begun(seedings):
+            return self._obs()  # the games stand there already, and loading their ROMs anew takes seconds
         self._course.begin(seedings)
         self._seed(np.ones(self.num_envs, dtype=bool))
         return self._obs()

@@ -32,6 +32,10 @@ class Course:
         self.log.clear(np.ones(len(self.seedings), dtype=bool))
         self.tally.clear()
 
+    def just_begun(self, seedings: Array) -> bool:
+        """Whether the environments are at the beginning of these seedings."""
+        return np.array_equal(seedings, self.seedings) and not self.log.lengths.any()
+
     def next_seeding(self, envs: Array) -> None:
         """Some environments (a mask) are seeded anew: their past no longer matters."""
         self.seedings[envs] += 1

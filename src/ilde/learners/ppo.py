@@ -15,6 +15,7 @@ from torch import Tensor
 from ilde.data import Metrics, Rollout, Transitions
 from ilde.learners.averages import Averages
 from ilde.learners.base import RewardFunction
+from ilde.learners.descent import Descent
 from ilde.learners.guard import FiniteGuard
 from ilde.learners.returns import generalised_advantage
 from ilde.nets.policy import ActorCritic
@@ -43,7 +44,7 @@ class PPOConfig:
     advantages: Literal["rollout", "minibatch", "raw"] = "rollout"
     """Over what advantages are normalised."""
     fuse: bool = True
-    """On a GPU, compile the loss into few kernels; the same numbers to float tolerance."""
+    """On a GPU, compile loss and descent into few kernels; the same numbers to float tolerance."""
     hidden: int = 100
     """Units of each hidden layer on vector observations."""
     initial_log_std: float = 0.0
@@ -102,9 +103,12 @@ class PPO:
         self._policy, self.config, self.generator = policy, config, generator
         self.device = next(policy.parameters()).device
         self.learning_rate = torch.tensor(config.learning_rate, device=self.device)
-        on_gpu = self.device.type == "cuda"
-        self.optimiser = torch.optim.Adam(
-            policy.parameters(), lr=self.learning_rate, eps=1e-5, fused=True, capturable=on_gpu
+        self._descend = Descent(
+            policy.parameters(),
+            self.learning_rate,
+            max_norm=config.max_grad_norm,
+            eps=1e-5,
+            packed=config.fuse and self.device.type == "cuda",
         )
         self._loss = fused(ppo_loss, self.device) if config.fuse else ppo_loss
         self._step = make_step(self._learn, self.device)
@@ -202,11 +206,8 @@ class PPO:
         (index,) = minibatch
         obs, action, numbers = (x[index] for x in self._held)
         loss, parts = self._loss(self.policy, Batch(obs, action, *numbers.unbind(-1)), self.config)
-        self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
-        self.optimiser.step()
-        self._averages.add(parts | {"loss": loss.detach(), "gradient_norm": norm.detach()})
+        norm = self._descend(loss)
+        self._averages.add(parts | {"loss": loss.detach(), "gradient_norm": norm})
         return {}
 
     def _diagnostics(self, batch: Batch) -> Metrics:
@@ -220,13 +221,12 @@ class PPO:
         """Policy with its observation statistics, optimiser, randomness."""
         return {
             "policy": self.policy.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            "optimiser": self._descend.state_dict(),
             "generator": self.generator.get_state(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state."""
         self.policy.load_state_dict(state["policy"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.optimiser.param_groups[0]["lr"] = self.learning_rate
+        self._descend.load_state_dict(state["optimiser"])
         self.generator.set_state(state["generator"])

@@ -46,6 +46,28 @@ def conv(
     return layer
 
 
+def can_fold(layer: nn.Conv2d, height: int, width: int) -> bool:
+    """Whether `folded_conv` takes images of this size."""
+    return all(side % layer.stride[0] == 0 for side in (height, width, *layer.kernel_size))
+
+
+def folded_conv(layer: nn.Conv2d, images: Tensor) -> Tensor:
+    """What the layer gives, with each stride x stride block of pixels folded into channels first.
+
+    A kernel of 8 x 8 at stride 4 over 4 channels is one of 2 x 2 at stride 1 over 64: the same products, but enough
+    channels to keep the matrix units of a GPU busy.
+    """
+    stride = layer.stride[0]
+    return nn.functional.conv2d(_folded(images, stride), _folded(layer.weight, stride), layer.bias)
+
+
+def _folded(x: Tensor, block: int) -> Tensor:
+    """(B, C, H, W) to (B, block * block * C, H / block, W / block), channels last in memory."""
+    batch, channels, height, width = x.shape
+    blocks = x.view(batch, channels, height // block, block, width // block, block).permute(0, 2, 4, 3, 5, 1)
+    return blocks.reshape(batch, height // block, width // block, -1).permute(0, 3, 1, 2)
+
+
 def mlp(
     widths: Sequence[int], activation: Callable[[], nn.Module], init: Initialiser, generator: torch.Generator
 ) -> nn.Sequential:

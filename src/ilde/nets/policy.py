@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ilde.data import UserError
 from ilde.nets.distributions import ActionDistribution, Categorical, Gaussian
-from ilde.nets.layers import conv, linear, mlp, orthogonal
+from ilde.nets.layers import can_fold, conv, folded_conv, linear, mlp, orthogonal
 from ilde.nets.moments import Standardise
 
 SQRT2 = math.sqrt(2.0)
@@ -53,8 +53,12 @@ class ConvTrunk(nn.Module):
     def forward(self, obs: Tensor) -> Tensor:
         """Units (B, 512)."""
         # Convolutions work channels last, on a GPU and on a CPU; otherwise each of them would turn its images over.
-        images = (obs.float() / 255.0).contiguous(memory_format=torch.channels_last)
-        hidden: Tensor = self.dense(self.convs(images))
+        images, first = obs.float() / 255.0, self.convs[0]
+        if obs.is_cuda and isinstance(first, nn.Conv2d) and can_fold(first, *obs.shape[-2:]):
+            units = self.convs[1:](folded_conv(first, images))
+        else:
+            units = self.convs(images.contiguous(memory_format=torch.channels_last))
+        hidden: Tensor = self.dense(units)
         return hidden
 
 

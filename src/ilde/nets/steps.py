@@ -67,6 +67,19 @@ def make_step(step: SmallStep, device: torch.device, generator: torch.Generator 
     return GraphedStep(step, generator) if device.type == "cuda" else step
 
 
+def make_step_by_size(step: SmallStep, device: torch.device) -> SmallStep:
+    """As `make_step`, for batches of a few sizes, which the first input tells: each size has a graph of its own."""
+    steps: dict[int, SmallStep] = {}
+
+    def sized(batch: Inputs) -> dict[str, Tensor]:
+        size = len(batch[0])
+        if size not in steps:
+            steps[size] = make_step(step, device)
+        return steps[size](batch)
+
+    return sized
+
+
 def fused(function: Callable[P, R], device: torch.device) -> Callable[P, R]:
     """On a GPU, the function compiled into few kernels that give its numbers to float tolerance; elsewhere itself.
 

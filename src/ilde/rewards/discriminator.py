@@ -18,7 +18,7 @@ from torch.nn.functional import softplus
 
 from ilde.data import Metrics
 from ilde.nets.layers import linear, mlp, xavier
-from ilde.nets.steps import Inputs, SmallStep, make_step
+from ilde.nets.steps import Inputs, make_step_by_size
 from ilde.randomness import minibatches
 from ilde.rewards.base import INPUT_LIMIT, Encoded, read_numbers, subsampled
 
@@ -131,7 +131,7 @@ class AdversarialReward:
         self.demos: Tensor | None = None
         self.rounds = 0
         self._waiting: list[Tensor] = []
-        self._steps: dict[int, SmallStep] = {}
+        self._step = make_step_by_size(self._learn, self.device)
 
     def _inputs(self, batch: Encoded) -> Tensor:
         features = batch.features.clamp(-INPUT_LIMIT, INPUT_LIMIT)
@@ -169,16 +169,11 @@ class AdversarialReward:
         for _ in range(self.config.passes):
             for index in minibatches(len(self.demos), self.config.batch_size, self.generator, policy.device):
                 drawn = torch.randint(len(policy), (len(index),), generator=self.generator).to(policy.device)
-                for name, value in self._step(self.demos[index], policy[drawn]).items():
+                demos = self.demos[index]
+                for name, value in self._step((demos, policy[drawn], *self._noise(demos))).items():
                     totals[name] = totals.get(name, torch.zeros_like(value)) + value
                 steps += 1
         return read_numbers({f"disc/{name}": total / steps for name, total in totals.items()})
-
-    def _step(self, demos: Tensor, policy: Tensor) -> dict[str, Tensor]:
-        """One step; on a GPU batches of one size share a graph, and the last of a pass may be smaller."""
-        if len(demos) not in self._steps:
-            self._steps[len(demos)] = make_step(self._learn, self.device)
-        return self._steps[len(demos)]((demos, policy, *self._noise(demos)))
 
     def _learn(self, batch: Inputs) -> dict[str, Tensor]:
         demos, policy, *noise = batch

@@ -72,7 +72,7 @@ class DynamicsReward(Surprise):
         super().__init__(net, config, generator)
         self.discrete = discrete
 
-    def loss(self, batch: Encoded) -> Tensor:
+    def loss(self, batch: Encoded, *noise: Tensor) -> Tensor:
         """Recognising the action, and half the squared error of the predicted embedding."""
         embedded, next_embedded = self.net.embed(batch.features), self.net.embed(batch.next_features)
         recognised = self.net.recognise(embedded, next_embedded)

@@ -13,8 +13,8 @@ from ilde.rewards.base import Encoded
 
 SPARE = 5
 """Candidates beyond k whose exact distances are compared: the matrix form only ranks roughly."""
-CELLS = 2**24
-"""Largest block of the distance matrix, and of gathered candidates, held at once."""
+CELLS = {"cpu": 2**24, "cuda": 2**26}
+"""Largest block of the distance matrix, and of gathered candidates, held at once; a GPU wants few large ones."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def kth_neighbor_distance(query: Tensor, references: Tensor, k: int) -> Tensor:
     centred = references.double() - centre
     squares = centred.square().sum(-1)
     num_candidates = min(k + 1 + SPARE, len(references))
-    rows = max(1, CELLS // max(len(references), num_candidates * references.shape[1]))
+    rows = max(1, CELLS[query.device.type] // max(len(references), num_candidates * references.shape[1]))
     distances = []
     for block in query.split(rows):
         score = squares - 2.0 * ((block.double() - centre) @ centred.T)

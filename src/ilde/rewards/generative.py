@@ -73,11 +73,14 @@ class GenerativeReward(Surprise):
         super().__init__(net, config, generator)
         self.discrete = discrete
 
-    def loss(self, batch: Encoded) -> Tensor:
+    def draw(self, count: int) -> tuple[Tensor, ...]:
+        """What makes a code of its mean and variance."""
+        return (torch.randn((count, self.net.mean_head.out_features), generator=self.generator),)
+
+    def loss(self, batch: Encoded, *noise: Tensor) -> Tensor:
         """Negative evidence bound per transition plus the action term, averaged over the batch."""
         mean, log_var = self.net.encode_action(batch.features, batch.next_features)
-        noise = torch.randn(mean.shape, generator=self.generator).to(mean)
-        code = mean + (0.5 * log_var).exp() * noise
+        code = mean + (0.5 * log_var).exp() * noise[0]
         share = self.config.true_action_share
         error = (1.0 - share) * self._half_squared_error(code, batch)
         if share:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ilde.data import Metrics
+from ilde.nets.steps import Inputs, make_step_by_size
 from ilde.randomness import minibatches
 from ilde.rewards.base import Encoded, subsampled
 
@@ -39,8 +40,12 @@ class Surprise(ABC):
         self.net, self.config, self.generator = net, config, generator
 
     @abstractmethod
-    def loss(self, batch: Encoded) -> Tensor:
+    def loss(self, batch: Encoded, *noise: Tensor) -> Tensor:
         """What the fit minimises, averaged over the batch."""
+
+    def draw(self, count: int) -> tuple[Tensor, ...]:
+        """The noise of a step over so many transitions, drawn before it, for a captured step cannot."""
+        return ()
 
     @abstractmethod
     def error(self, batch: Encoded) -> Tensor:
@@ -49,12 +54,22 @@ class Surprise(ABC):
     def fit(self, demos: Encoded) -> Metrics:
         """Fit the model to the demonstrations, then freeze it."""
         data = subsampled(demos, self.config.subsample, self.generator, least=self.config.batch_size)
-        optimiser = torch.optim.Adam(self.net.parameters(), lr=self.config.learning_rate, fused=True)
+        device = data.features.device
+        optimiser = torch.optim.Adam(
+            self.net.parameters(), lr=self.config.learning_rate, fused=True, capturable=device.type == "cuda"
+        )
+
+        def learn(drawn: Inputs) -> dict[str, Tensor]:
+            index, *noise = drawn
+            optimiser.zero_grad(set_to_none=True)
+            self.loss(data[index], *noise).backward()
+            optimiser.step()
+            return {}
+
+        step = make_step_by_size(learn, device)
         for _ in range(self.config.epochs):
-            for index in minibatches(len(data), self.config.batch_size, self.generator, data.features.device):
-                optimiser.zero_grad(set_to_none=True)
-                self.loss(data[index]).backward()
-                optimiser.step()
+            for index in minibatches(len(data), self.config.batch_size, self.generator, device):
+                step((index, *(noise.to(device) for noise in self.draw(len(index)))))
         self.net.requires_grad_(False)
         error = float(self.reward(demos).mean())
         if not math.isfinite(error):
