@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from toys import CPU, SMALL, TINY, Corridor, corridor_trainer
@@ -102,3 +103,23 @@ def test_metrics_carry_the_names_people_know() -> None:
     }  # fmt: skip
     assert expected <= metrics.keys()
     assert all(isinstance(value, float) for value in metrics.values())
+
+
+@pytest.mark.parametrize("mode", ["exact", "fresh-episodes"])
+def test_episodes_that_could_not_be_taken_up_again_are_forgotten_by_the_reward(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer, resumed = (corridor_trainer("ilde", **FAST, reward="vail + entropy + e3b") for _ in range(2))
+    trainer.iterate()
+    total, entropy = trainer.reward.total_scale, trainer.reward.terms["entropy"].scale
+    assert total is not None
+    assert entropy is not None
+    total.accumulated, entropy.accumulated = np.ones(2), np.ones(2)  # as if all episodes were open
+    monkeypatch.setattr(resumed.envs, "resume_mode", mode)
+    resumed.load_state_dict(trainer.state_dict())
+    saved, loaded = (t.reward.state_dict() for t in (trainer, resumed))
+    gone = mode != "exact"
+    assert (loaded["terms"]["e3b"]["inverse"] is None) == gone
+    for scale in (loaded["scales"]["entropy"], loaded["total_scale"]):
+        assert scale["accumulated"].any() == (not gone)
+    assert loaded["total_scale"]["moments"]["mean"] == saved["total_scale"]["moments"]["mean"]

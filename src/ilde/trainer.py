@@ -124,4 +124,6 @@ class Trainer:
         self.reward.load_state_dict(state["reward"])
         self.learner.load_state_dict(state["learner"])
         self.collector.load_state_dict(state["collector"])
+        if self.envs.resume_mode != "exact":
+            self.reward.begin_episodes()
         self.env_steps, self.updates = state["env_steps"], state["updates"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 import torch
@@ -140,6 +140,14 @@ class RewardModel(Protocol):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state."""
+
+
+@runtime_checkable
+class FollowsEpisodes(Protocol):
+    """Whatever carries something along an open episode, from one rollout to the next."""
+
+    def begin_episodes(self) -> None:
+        """Forget the open episodes: the next rollout begins with new ones."""
 
 
 class Unlearned:

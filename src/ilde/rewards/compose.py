@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ilde.data import Metrics, Rollout, Transitions
 from ilde.nets.features import FeatureSpace
-from ilde.rewards.base import ActionCode, RewardModel, encode, read_numbers
+from ilde.rewards.base import ActionCode, FollowsEpisodes, RewardModel, encode, read_numbers
 from ilde.rewards.expression import TermName
 from ilde.rewards.scaling import ReturnScale
 
@@ -128,6 +128,12 @@ class RewardMix:
                 term.scale.load_state_dict(state["scales"][name])
         if self.total_scale is not None:
             self.total_scale.load_state_dict(state["total_scale"])
+
+    def begin_episodes(self) -> None:
+        """Forget the open episodes, where they could not be taken up again."""
+        for part in (self.total_scale, *(p for term in self.terms.values() for p in (term.model, term.scale))):
+            if isinstance(part, FollowsEpisodes):
+                part.begin_episodes()
 
 
 def _weighted(raw: Tensor, term: ScaledTerm) -> Tensor:

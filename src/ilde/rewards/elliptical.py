@@ -138,6 +138,10 @@ class EllipticalBonus:
         self.latest = Latest(states, bonus.float())
         return metrics | {"e3b/bonus_mean": float(bonus.mean()), "e3b/feature_norm": float(states.norm(dim=-1).mean())}
 
+    def begin_episodes(self) -> None:
+        """Forget what the open episodes have seen."""
+        self.inverse = None
+
     def _learn(self, steps: Encoded) -> Metrics:
         if self.optimiser is None or not isinstance(self.net, InverseModel):
             return {}

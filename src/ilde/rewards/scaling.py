@@ -36,6 +36,10 @@ class ReturnScale:
         self.accumulated = accumulated
         self.moments.update(torch.from_numpy(returns.ravel()))
 
+    def begin_episodes(self) -> None:
+        """Forget the returns of the open episodes, not their spread."""
+        self.accumulated = np.zeros_like(self.accumulated)
+
     @property
     def divisor(self) -> float:
         """What the reward is divided by: never so little that a return without spread would exceed 100."""
