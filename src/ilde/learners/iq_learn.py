@@ -16,10 +16,13 @@ from torch import Tensor
 
 from ilde.data import Metrics, Transitions
 from ilde.learners.base import RewardFunction
-from ilde.learners.replay import joined
+from ilde.learners.replay import joined, row_bytes
 from ilde.learners.replaying import ReplayLearner
 from ilde.learners.soft import AgentConfig, Judged
 from ilde.learners.soft_q import Agent, build_agent
+
+DRAWN_BYTES = 2**25
+"""Of the batches that are drawn at once: on a GPU a draw of its own for each step would take longer than the step."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,7 @@ class IQLearn(ReplayLearner[Agent]):
             learn_temperature=False,
         )
         self.config = config
+        self._at_once = max(1, DRAWN_BYTES // (2 * config.batch_size * row_bytes(obs_space)))
         super().__init__(
             build_agent(obs_space, action_space, agent, weights, device), config, action_space, generator, device
         )
@@ -123,19 +127,21 @@ class IQLearn(ReplayLearner[Agent]):
 
     def _take_steps(self, count: int, reward: RewardFunction | None = None) -> Metrics:
         self._averages.restart()
-        for _ in range(count):
-            batch = self._draw()
-            noise = torch.randn((3, len(batch), self.agent.noise_width), generator=self.generator).to(self.device)
-            self._step((batch.obs, batch.action, batch.next_obs, batch.terminated, noise))
+        for first in range(0, count, self._at_once):
+            drawn = min(self._at_once, count - first)
+            batches = self._draw(drawn)
+            shape = (drawn, 3, batches.terminated.shape[-1], self.agent.noise_width)
+            noise = torch.randn(shape, generator=self.generator).to(self.device)
+            inputs = (batches.obs, batches.action, batches.next_obs, batches.terminated, noise)
+            for step in range(drawn):
+                self._step(tuple(x[step] for x in inputs))
         return self._averages.read(count, "iq")
 
-    def _draw(self) -> Transitions:
-        """One batch in which the demonstrations come first."""
-        shown = self.demos.sample((self.config.batch_size,), self.generator)
-        if self.offline:
-            return shown
-        replayed = self.replay.sample((self.config.batch_size,), self.generator)
-        return joined(shown, replayed)
+    def _draw(self, count: int) -> Transitions:
+        """So many batches, in each of which the demonstrations come first."""
+        shape = (count, self.config.batch_size)
+        shown = self.demos.sample(shape, self.generator)
+        return shown if self.offline else joined(shown, self.replay.sample(shape, self.generator))
 
     def _learn(self, batch: tuple[Tensor, ...]) -> dict[str, Tensor]:
         obs, action, next_obs, terminated, noise = batch
