@@ -64,9 +64,11 @@ def load_policy(path: Path, device: torch.device | str = "cpu") -> LoadedPolicy:
 
 def _untrained(config: RunConfig, device: torch.device | str) -> tuple[Learner, gym.spaces.Discrete | gym.spaces.Box]:
     # The parts that trained the policy also rebuild it, whatever its learner; one small environment tells the spaces.
+    # Its weights are not laid side by side, for a file of tensors wants each by itself.
+    config = replace(config, rollout_steps=1, ppo=replace(config.ppo, fuse=False))
     envs = make_envs(config.env, 1, config.seed, clip_actions=config.clip_actions)
     try:
-        return Trainer(replace(config, rollout_steps=1), envs, torch.device(device)).learner, envs.action_space
+        return Trainer(config, envs, torch.device(device)).learner, envs.action_space
     finally:
         envs.close()
 

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from commands import TINY, Ilde
 
+from ilde.config import RunConfig
 from ilde.data import UserError
 from ilde.demos import load
 from ilde.nets.policy import Decision
 from ilde.policies import TremblingPolicy, load_policy, save_policy_file, uniform_policy
 from ilde.runs import RunDirectory
+from ilde.trainer import Trainer
 
 
 class Stubborn:
@@ -35,6 +38,19 @@ def test_a_policy_acts_as_its_checkpoint_does(expert: Path) -> None:
     assert isinstance(policy, torch.nn.Module)
     for name, tensor in policy.state_dict().items():
         torch.testing.assert_close(tensor, saved.state["learner"]["policy"][name], rtol=0, atol=0)
+
+
+def test_a_loaded_policy_has_each_weight_by_itself(expert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # On a GPU a policy under training has them side by side, and a file of tensors refuses that.
+    built: list[RunConfig] = []
+
+    def noted(config: RunConfig, *rest: Any) -> Trainer:
+        built.append(config)
+        return Trainer(config, *rest)
+
+    monkeypatch.setattr("ilde.policies.Trainer", noted)
+    assert load_policy(expert).config.ppo.fuse
+    assert [config.ppo.fuse for config in built] == [False]
 
 
 def test_a_run_without_a_checkpoint_has_no_policy(ilde: Ilde, expert: Path, tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -12,7 +15,7 @@ import pytest
 
 from ilde.envs import Score
 from ilde.envs import atari as atari_module
-from ilde.envs.atari import AtariBatch
+from ilde.envs.atari import NICENESS, AtariBatch
 
 FIRE = 1
 
@@ -226,3 +229,42 @@ def test_the_number_of_threads_changes_nothing() -> None:
 def test_creating_a_game_prints_nothing(capfd: Any) -> None:
     AtariBatch("Breakout", 1, seed=0).reset()
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_start_that_was_interrupted_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    envs = AtariBatch("Breakout", 2, seed=3)
+    native = envs._natives[0]
+
+    def interrupted(**_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(native, "reset", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            envs.reset()
+    first = envs.reset()
+    assert first.shape == (2, 4, 84, 84)
+    state = envs.state()
+    envs.step(np.ones(2, dtype=np.int64))
+    with monkeypatch.context() as patch:
+        patch.setattr(native, "reset", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            envs.restore(state)
+    assert np.array_equal(envs.reset(), first)
+    envs.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have priorities of their own on Linux alone")
+def test_the_threads_of_the_games_stand_back() -> None:
+    def niceness() -> dict[str, int]:
+        tasks = Path("/proc/self/task")
+        return {task.name: int((task / "stat").read_text().rpartition(")")[2].split()[16]) for task in tasks.iterdir()}
+
+    before = niceness()
+    envs = AtariBatch("Breakout", 2, seed=3, num_threads=2)
+    after = niceness()
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    started = {after[task] for task in after.keys() - before.keys()}
+    assert min(19, own + NICENESS) in started
+    assert all(after[task] == level for task, level in before.items() if task in after)
+    envs.close()

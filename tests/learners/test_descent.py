@@ -71,21 +71,46 @@ def test_a_state_saved_either_way_goes_on_the_other(saver: int, loader: int) -> 
     assert torch.allclose(weights(fresh[loader]), weights(both[saver]), atol=0.0 if saver == loader else 1e-6)
 
 
-def test_an_adam_that_never_stepped_is_loaded_as_such() -> None:
+@pytest.mark.parametrize("steps_before", [0, 3])
+def test_an_adam_that_never_stepped_is_loaded_as_such(steps_before: int) -> None:
     both, descend = descents(max_norm=1.0)
-    descend[1].load_state_dict(descend[0].state_dict())
+    fresh = copy.deepcopy(descend[0].state_dict())
+    first = copy.deepcopy(both[0].state_dict())
+    for step in range(steps_before):
+        descend[1](loss_of(both[1], step))
+    both[1].load_state_dict(first)
+    descend[1].load_state_dict(fresh)
     for net, d in zip(both, descend, strict=True):
         d(loss_of(net, 0))
     assert torch.allclose(weights(both[0]), weights(both[1]), atol=1e-6)
 
 
-def test_a_changed_learning_rate_counts_at_once_after_loading_too() -> None:
-    (_, net), (_, descend) = descents(max_norm=1.0)
-    descend(loss_of(net, 0))
-    descend.load_state_dict(copy.deepcopy(descend.state_dict()))
+@pytest.mark.parametrize("side", [0, 1])
+def test_what_is_loaded_is_stepped_saved_and_loaded_again(side: int) -> None:
+    both, descend = descents(max_norm=1.0)
+    net, d = both[side], descend[side]
+    d(loss_of(net, 0))
+    d.load_state_dict(copy.deepcopy(d.state_dict()))
+    d(loss_of(net, 1))
+    saved, where = copy.deepcopy(d.state_dict()), copy.deepcopy(net.state_dict())
+    assert {float(values["step"]) for values in saved["state"].values()} == {2.0}
+    d(loss_of(net, 2))
+    ends = weights(net)
+    net.load_state_dict(where)
+    d.load_state_dict(saved)
+    d(loss_of(net, 2))
+    assert torch.equal(weights(net), ends)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_changed_learning_rate_counts_at_once_after_loading_too(side: int) -> None:
+    both, descend = descents(max_norm=1.0)
+    net, d = both[side], descend[side]
+    d(loss_of(net, 0))
+    d.load_state_dict(copy.deepcopy(d.state_dict()))
     before = weights(net)
-    descend.learning_rate.fill_(0.0)
-    descend(loss_of(net, 1))
+    d.learning_rate.fill_(0.0)
+    d(loss_of(net, 1))
     assert torch.equal(weights(net), before)
 
 

@@ -148,3 +148,20 @@ def test_a_saved_learner_goes_on_with_the_same_numbers(kind: Kind) -> None:
     assert torch.equal(*(iq.explorer.act(obs, generator(1)).action for iq in (original, restored)))
     rows = [iq.update(rollout(kind, seed=7), unasked, 0.0) for iq in (original, restored)]
     assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 8])
+def test_batches_drawn_together_are_used_one_after_another(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = learner("vector", updates_per_step=1.0)
+    shown = transitions("vector", 5, seed=7)
+    agent.fit(shown)
+    monkeypatch.setattr(agent, "_at_once", at_once)
+    steps: list[tuple[torch.Tensor, ...]] = []
+    monkeypatch.setattr(agent, "_step", lambda batch, take=agent._step: (steps.append(batch), take(batch))[1])
+    lived = rollout("vector", steps=4, envs=2)
+    agent.update(lived, unasked, 0.0)
+    assert len(steps) == len(lived.transitions)
+    demonstrated = {tuple(row.tolist()) for row in shown.obs}
+    for obs, *_ in steps:
+        assert [tuple(row.tolist()) in demonstrated for row in obs] == [True] * 4 + [False] * 4
+    assert len({tuple(obs.flatten().tolist()) for obs, *_ in steps}) > len(steps) // 2

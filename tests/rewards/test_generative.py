@@ -42,6 +42,21 @@ def test_the_latent_costs_the_kl_of_known_gaussians(mean: list[float], log_var: 
     assert float(latent_kl(torch.tensor(mean), torch.tensor(log_var))) == pytest.approx(expected, abs=1e-6)
 
 
+def test_a_spread_that_would_overflow_is_pushed_back_instead() -> None:
+    term = model()
+    with torch.no_grad():
+        term.net.log_var_head.bias.fill_(300.0)  # its exponential is infinite in single precision
+    features = torch.randn(8, 3, generator=generator(1))
+    batch = batch_of(features, one_hot(torch.arange(8) % 2, 2).float(), features.roll(1, 0))
+    loss = term.loss(batch, *term.draw(8))
+    loss.backward()
+    assert loss.isfinite()
+    gradient = term.net.log_var_head.bias.grad
+    assert gradient is not None
+    assert gradient.isfinite().all()
+    assert (gradient > 0).all()
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-6), (torch.float32, 1e-4)])
 @settings(max_examples=30, deadline=None)
 @given(
@@ -160,7 +175,7 @@ def test_the_model_is_frozen_once_fitted() -> None:
 
 
 def test_a_fit_that_diverges_is_stopped_and_named() -> None:
-    term = model(learning_rate=1e6, epochs=20)
+    term = model(learning_rate=1e30, epochs=20)
     demos = batch_of(torch.ones(4, 3), torch.eye(2).repeat(2, 1), -torch.ones(4, 3))
     with pytest.raises(FloatingPointError, match="giril"):
         term.fit(demos)

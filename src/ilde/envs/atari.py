@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -41,7 +41,8 @@ NICENESS = 5
 
 def _stand_back() -> None:
     if sys.platform == "linux":  # where a thread has a priority of its own, and those it starts inherit it
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        with suppress(OSError):
+            os.nice(NICENESS)
 
 
 def _native_env(game: str, num_envs: int, num_threads: int) -> Any:
@@ -168,6 +169,7 @@ class AtariBatch:
 
     def restore(self, state: State) -> Array:
         """Replay every copy since its last seeding; where that leads elsewhere, drop the games and start new ones."""
+        self._frames = []
         self._course.restore(state["course"])
         try:
             self._replay(np.asarray(state["obs"]), np.asarray(state["lives"]))
@@ -185,6 +187,7 @@ class AtariBatch:
     def _start_from(self, seedings: Array) -> Array:
         if self._frames and self._course.just_begun(seedings):
             return self._obs()  # the games stand there already, and loading their ROMs anew takes seconds
+        self._frames = []  # until they stand there, in case this is interrupted
         self._course.begin(seedings)
         self._seed(np.ones(self.num_envs, dtype=bool))
         return self._obs()
@@ -200,14 +203,15 @@ class AtariBatch:
 
     def _seed(self, envs: Array) -> None:
         """Seed some copies (a mask over all) and start their next game."""
-        self._frames = self._frames or [np.empty(0)] * len(self.groups)
+        frames = self._frames or [np.empty(0)] * len(self.groups)
         for group, (native, place) in enumerate(zip(self._natives, self.groups, strict=True)):
             due = envs[place]
             if due.any():
                 seeds = [self._course.seed_of(place.start + int(env)) for env in np.flatnonzero(due)]
                 options = None if due.all() else {"reset_mask": due}
-                self._frames[group], info = native.reset(seed=np.array(seeds, dtype=np.int64), options=options)
+                frames[group], info = native.reset(seed=np.array(seeds, dtype=np.int64), options=options)
                 self._lives[place] = info["lives"]
+        self._frames = frames
 
     def _reseed(self, envs: Array) -> None:
         if envs.any():

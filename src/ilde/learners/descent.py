@@ -121,8 +121,9 @@ class Descent:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state."""
+        ours = {name: self._adam.param_groups[0][name] for name in ("lr", "capturable")}
         self._adam.load_state_dict(state)
-        self._adam.param_groups[0]["lr"] = self.learning_rate
+        self._adam.param_groups[0].update(ours)  # whatever device it was saved on
         if not self._packed:
             return
         saved = [self._adam.state[p] for p in self.parameters]
@@ -130,4 +131,7 @@ class Descent:
             self._mean.copy_(self._side_by_side(s["exp_avg"] for s in saved))
             self._square.copy_(self._side_by_side(s["exp_avg_sq"] for s in saved))
             self._count.copy_(saved[0]["step"])
+        else:
+            for held in (self._mean, self._square, self._count):
+                held.zero_()
         self._share_state()

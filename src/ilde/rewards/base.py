@@ -18,6 +18,14 @@ INPUT_LIMIT = 5.0
 """Spreads at which features are cut by a term that an unheard-of state would blow up: the discriminator's bottleneck
 takes an exponential, the elliptical bonus inverts a matrix."""
 
+EXPONENT_LIMIT = 16.0
+"""Where the exponential of a learned spread turns straight: it would overflow at 88."""
+
+
+def tame_exp(x: Tensor) -> Tensor:
+    """exp(x), going on as its tangent beyond EXPONENT_LIMIT: finite there, and its gradient still pushes back."""
+    return x.clamp(max=EXPONENT_LIMIT).exp() * (1.0 + (x - EXPONENT_LIMIT).clamp(min=0.0))
+
 
 @dataclass(frozen=True)
 class Encoded:

@@ -20,10 +20,7 @@ from ilde.data import Metrics
 from ilde.nets.layers import linear, mlp, xavier
 from ilde.nets.steps import Inputs, make_step_by_size
 from ilde.randomness import minibatches
-from ilde.rewards.base import INPUT_LIMIT, Encoded, read_numbers, subsampled
-
-EXPONENT_LIMIT = 16.0
-"""Where the exponential of the bottleneck turns straight: it would overflow at 88."""
+from ilde.rewards.base import INPUT_LIMIT, Encoded, read_numbers, subsampled, tame_exp
 
 
 @dataclass(frozen=True)
@@ -83,11 +80,6 @@ class Discriminator(nn.Module):
         if self.log_std_head is None:
             return Judgement(logit, None)
         return Judgement(logit, self.log_std_head(units[..., self.mean_units :]).squeeze(-1))
-
-
-def tame_exp(x: Tensor) -> Tensor:
-    """exp(x), going on as its tangent beyond EXPONENT_LIMIT: finite there, and its gradient still pushes back."""
-    return x.clamp(max=EXPONENT_LIMIT).exp() * (1.0 + (x - EXPONENT_LIMIT).clamp(min=0.0))
 
 
 def bottleneck_kl(judgement: Judgement) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, mse_loss
 
 from ilde.nets.layers import linear, mlp, xavier
-from ilde.rewards.base import Encoded
+from ilde.rewards.base import Encoded, tame_exp
 from ilde.rewards.pretrained import FitConfig, Surprise
 
 
@@ -57,7 +57,7 @@ class TransitionVAE(nn.Module):
 
 def latent_kl(mean: Tensor, log_var: Tensor) -> Tensor:
     """KL(N(mean, exp(log_var)) || N(0, I)), summed over dimensions, in nats."""
-    return 0.5 * (mean.square() + log_var.exp() - 1.0 - log_var).sum(-1)
+    return 0.5 * (mean.square() + tame_exp(log_var) - 1.0 - log_var).sum(-1)
 
 
 class GenerativeReward(Surprise):
@@ -80,7 +80,7 @@ class GenerativeReward(Surprise):
     def loss(self, batch: Encoded, *noise: Tensor) -> Tensor:
         """Negative evidence bound per transition plus the action term, averaged over the batch."""
         mean, log_var = self.net.encode_action(batch.features, batch.next_features)
-        code = mean + (0.5 * log_var).exp() * noise[0]
+        code = mean + tame_exp(0.5 * log_var) * noise[0]
         share = self.config.true_action_share
         error = (1.0 - share) * self._half_squared_error(code, batch)
         if share:
