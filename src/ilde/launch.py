@@ -23,6 +23,7 @@ from ilde.envs import EnvLike, simulator_versions
 from ilde.evaluation import Evaluation, return_ratio
 from ilde.learners.replay import row_bytes
 from ilde.learners.replaying import ReplayLearner
+from ilde.patience import heard_by
 from ilde.policies import measure
 from ilde.prepare import build, demonstrator_return, fit
 from ilde.runs import RunDirectory, collect_provenance
@@ -209,7 +210,8 @@ def _ready(trainer: Trainer, demos: Demonstrations | None, folder: RunDirectory,
     if checkpoint is None:
         listener.noted("learning from the demonstrations" if demos else "starting")
         folder.rewind(-1)
-        folder.log_metrics(0, fit(trainer, demos))
+        with heard_by(listener.noted):
+            folder.log_metrics(0, fit(trainer, demos))
         run.save()
     else:
         if checkpoint.note:

@@ -17,6 +17,7 @@ from torch import Tensor
 from ilde.data import Metrics, Rollout, Transitions
 from ilde.learners.base import RewardFunction
 from ilde.nets.policy import ActorCritic
+from ilde.patience import counted
 from ilde.randomness import minibatches
 
 
@@ -59,7 +60,7 @@ class Cloning:
         shown, hidden = self._split(demos)
         optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.config.learning_rate, eps=1e-5, fused=True)
         best, best_weights, since, epochs = math.inf, copy.deepcopy(self.policy.state_dict()), 0, 0
-        while epochs < self.config.epochs and since < self.config.patience:
+        for _ in counted(self.config.epochs, "bc", "passes at most"):
             for index in minibatches(len(shown), self.config.batch_size, self.generator, shown.obs.device):
                 optimiser.zero_grad(set_to_none=True)
                 self.loss(shown[index]).backward()
@@ -67,6 +68,8 @@ class Cloning:
             epochs, since, loss = epochs + 1, since + 1, self._measured(hidden)
             if loss < best:
                 best, best_weights, since = loss, copy.deepcopy(self.policy.state_dict()), 0
+            if since >= self.config.patience:
+                break
         if not math.isfinite(best):
             raise FloatingPointError("bc: the fit diverged; lower cloning.learning_rate")
         self.policy.load_state_dict(best_weights)

@@ -20,6 +20,7 @@ from ilde.learners.replay import joined, row_bytes
 from ilde.learners.replaying import ReplayLearner
 from ilde.learners.soft import AgentConfig, Judged
 from ilde.learners.soft_q import Agent, build_agent
+from ilde.patience import counted
 
 DRAWN_BYTES = 2**25
 """Of the batches that are drawn at once: on a GPU a draw of its own for each step would take longer than the step."""
@@ -127,7 +128,7 @@ class IQLearn(ReplayLearner[Agent]):
 
     def _take_steps(self, count: int, reward: RewardFunction | None = None) -> Metrics:
         self._averages.restart()
-        for first in range(0, count, self._at_once):
+        for first in counted(count, "iq-learn", "gradient steps", stride=self._at_once):
             drawn = min(self._at_once, count - first)
             batches = self._draw(drawn)
             shape = (drawn, 3, batches.terminated.shape[-1], self.agent.noise_width)

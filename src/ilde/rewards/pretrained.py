@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from ilde.data import Metrics
 from ilde.nets.steps import Inputs, make_step_by_size
+from ilde.patience import counted
 from ilde.randomness import minibatches
 from ilde.rewards.base import Encoded, subsampled
 
@@ -67,7 +68,7 @@ class Surprise(ABC):
             return {}
 
         step = make_step_by_size(learn, device)
-        for _ in range(self.config.epochs):
+        for _ in counted(self.config.epochs, self.name, "passes over the demonstrations"):
             for index in minibatches(len(data), self.config.batch_size, self.generator, device):
                 step((index, *(noise.to(device) for noise in self.draw(len(index)))))
         self.net.requires_grad_(False)
