@@ -18,8 +18,9 @@ from ilde.demos import resolve
 from ilde.demos.bundled import bundled_names
 from ilde.experiments.grid import Cell, check_demos
 from ilde.experiments.paper import PaperTable, paper_table, paper_tables
-from ilde.experiments.paper.studies import BUDGETS, CONTROLS, BudgetName, find_budget, paper_study
+from ilde.experiments.paper.studies import BUDGETS, BudgetName, find_budget, paper_study
 from ilde.methods import find_method
+from ilde.reports.comparison import CONTROLS
 
 each_table = pytest.mark.parametrize("table", paper_tables(), ids=lambda table: table.name)
 each_budget = pytest.mark.parametrize("budget", BUDGETS)
@@ -80,7 +81,7 @@ def test_an_id_stands_for_one_run_in_all_studies(budget: BudgetName) -> None:
 
 def test_tables_of_the_same_runs_share_a_study() -> None:
     main = cells("atari", "paper")
-    assert len(main) == 6 * (6 + 4) * 10
+    assert len(main) == 6 * (6 + 5) * 10
     for name in ("normalised", "efficiency", "efficiency-vs-giril", "atari-curves"):
         assert cells(name, "paper") == main
     assert cells("mujoco-curves", "paper") == cells("mujoco", "paper")
@@ -131,7 +132,7 @@ def test_a_variant_changes_what_its_table_is_about() -> None:
     assert weights["beam_rider/wrong-demos/seed-0"].reward is None
     noisy = cells("noise", "hours")
     assert noisy["beam_rider/ilde/tremble-0.3/seed-0"].demos == "beam_rider/one-life-tremble-0.3-v0:0.1"
-    assert len(noisy) == 6 + 4
+    assert len(noisy) == 6 + 5
 
 
 def test_hype_has_one_demonstration_and_each_method_its_usual_preset() -> None:

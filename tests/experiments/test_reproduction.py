@@ -36,7 +36,9 @@ def test_the_papers_number_stands_beside_ours() -> None:
     ((paper, ours, interval, ratio, count, steps, verdict),) = lines("atari", runs, "ILDE")
     assert (paper, ours, interval) == ("11,453 ± 2,319", "2,000 ± 200", "1,503 to 2,497")
     assert (ratio, count, steps) == ("2.22", "3", "400,000")
-    assert verdict.startswith("above the demonstrator; no `random`, `constant`, `entropy`, `wrong-demos` run")
+    assert verdict.startswith(
+        "above the demonstrator; no `entropy`, `random`, `constant`, `shuffled`, `wrong-demos` run"
+    )
 
 
 def test_what_was_not_run_is_said() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ilde.config import RunConfig
 from ilde.demos import resolve
-from ilde.experiments.paper.studies import CONTROLS, paper_study
+from ilde.experiments.paper.studies import paper_study
 from ilde.experiments.paper.tables import PaperTable, PaperTask
 from ilde.methods import find_method
 from ilde.reports.comparison import Comparison, compare, same_budget
@@ -41,7 +41,7 @@ def reproduce(table: PaperTable, outcomes: Sequence[Outcome]) -> WordTable:
     """The paper's table with ours beside it; what was not run is said to be missing."""
     if table.domain == "demonstrators":
         return _demonstrations(table)
-    comparisons = compare(outcomes, controls=CONTROLS)
+    comparisons = compare(outcomes)
     if not table.rows:
         return _curves(table, comparisons)
     rows = [cells for task in table.tasks for cells in _task_rows(table, task, comparisons)]

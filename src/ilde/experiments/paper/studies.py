@@ -13,13 +13,11 @@ from ilde.data import UserError
 from ilde.experiments.grid import Grid, Task, Variant
 from ilde.experiments.paper.tables import Domain, PaperTable, PaperTask, paper_table, read_toml
 from ilde.fields import did_you_mean, leaves
+from ilde.reports.comparison import CONTROLS
 from ilde.settings import Setting
 
 BudgetName: TypeAlias = Literal["smoke", "hours", "paper"]
 BUDGETS: tuple[BudgetName, ...] = get_args(BudgetName)
-
-CONTROLS = ("random", "constant", "entropy", "wrong-demos")
-"""At the budget of the methods they stand beside."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def paper_study(name: str, budget: str) -> Grid:
 
 
 def controls_of(table: PaperTable) -> tuple[str, ...]:
-    """What its methods must beat; demonstrators imitate nobody."""
+    """What its methods must beat at their own budget; demonstrators imitate nobody."""
     return () if table.domain == "demonstrators" else CONTROLS
 
 

@@ -1,0 +1,140 @@
+"""Does curiosity point towards good play? What it pays a demonstrator beyond its fragment, and a random policy.
+
+    python tools/curiosity_audit.py beam_rider qbert --json results/curiosity-audit.json
+    python tools/curiosity_audit.py --from results/curiosity-audit.json --markdown results/curiosity-audit.md
+
+The curiosity of `giril` grows with the distance from the demonstrated states. For each game and each way to scale
+features: the mean squared distance, per feature, from the nearest state of the fragment, for a random policy's steps
+and along a whole recorded game of the demonstrator. Above 1, their ratio draws the agent towards the demonstrator's
+later play; below, away from it. No training and no GPU: minutes on two cores. `--fit` asks the fitted model instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ilde.config import find_preset
+from ilde.data import Transitions
+from ilde.demos import resolve
+from ilde.envs import make_envs
+from ilde.nets.features import FeatureConfig
+from ilde.prepare import random_rollout
+from ilde.reports.tables import WordTable, markdown
+from ilde.reports.writing import write_text
+from ilde.rewards.base import encode
+from ilde.rewards.build import build_reward
+from ilde.rewards.compose import RewardMix
+
+READINGS = {
+    "limit 5, floor 1% (default)": FeatureConfig(),
+    "no limit, floor 1%": FeatureConfig(clip=0.0),
+    "no limit, floor 3%": FeatureConfig(clip=0.0, floor=0.03),
+    "limit 5, floor 100%": FeatureConfig(floor=1.0),
+}
+NUM_ENVS, WALK, PARTS = 16, 500, 4
+SPARED = 2
+"""Every so many-th step is looked at: neighbours in time look alike."""
+
+
+def distances(mix: RewardMix, fragment: Transitions) -> Callable[[Transitions], Tensor]:
+    """Squared distance, per feature, of each successor from the nearest demonstrated one."""
+    assert mix.space is not None
+    shown = mix.space(fragment.next_obs)
+    centre = shown.mean(0)
+
+    def nearest(steps: Transitions) -> Tensor:
+        assert mix.space is not None
+        features = mix.space(steps.next_obs) - centre
+        return torch.cdist(features, shown - centre).amin(-1).square() / features.shape[-1]
+
+    return nearest
+
+
+def errors(mix: RewardMix, fragment: Transitions) -> Callable[[Transitions], Tensor]:
+    """The fitted generative model's error."""
+    model = mix.terms["giril"].model
+    print(f"  fitted: {model.fit(encode(fragment, mix.space, mix.code))}", file=sys.stderr)
+    return lambda steps: model.reward(encode(steps, mix.space, mix.code))
+
+
+def measure(game: str, seed: int, *, fit: bool) -> dict[str, Any]:
+    """What each reading pays on one game."""
+    fragment, whole = resolve(f"{game}/one-life-v0:0.1"), resolve(f"{game}/full-v0")
+    envs = make_envs(fragment.header.env_id, NUM_ENVS, seed, clip_actions=True)
+    try:
+        walk = random_rollout(envs, WALK, seed, "background")
+        spaces = envs.obs_space, envs.action_space
+    finally:
+        envs.close()
+    shown, played = fragment.transitions(), whole.transitions().map(lambda x: x[::SPARED])
+    walked = walk.map(lambda x: x[::SPARED, ::SPARED]).flatten()
+    rows = {}
+    for name, features in READINGS.items():
+        config = replace(find_preset("atari").rewards, features=features)
+        mix = build_reward("giril", config, *spaces, num_envs=1, clip_actions=True, seed=seed, device=CPU)
+        assert mix.space is not None
+        mix.space.fit(walk.obs, shown.obs, shown.next_obs)
+        pays = (errors if fit else distances)(mix, shown)
+        by_part = [float(pays(played.map(lambda x, p=p: x.chunk(PARTS)[p])).mean()) for p in range(PARTS)]
+        rows[name] = {"features": asdict(features), "random": float(pays(walked).mean()), "game": by_part}
+        print(f"{game}, {name}: {rows[name]}", file=sys.stderr, flush=True)
+    return {"env": fragment.header.env_id, "fragment": len(shown), "game_steps": len(played) * SPARED, "rows": rows}
+
+
+CPU = torch.device("cpu")
+
+
+def table(document: dict[str, Any]) -> WordTable:
+    """One line for each game and reading."""
+    lines = []
+    for game in document["games"]:
+        for name, row in game["rows"].items():
+            parts, ratio = row["game"], sum(row["game"]) / len(row["game"]) / row["random"]
+            lines.append((game["env"], name, f"{row['random']:.3g}", *(f"{x:.3g}" for x in parts), f"{ratio:.2f}"))
+    quarters = tuple(f"quarter {i + 1} of a game" for i in range(PARTS))
+    columns = ("game", "features", "random play", *quarters, "demonstrator over random")
+    return WordTable("What curiosity pays a random policy and a demonstrator", columns, tuple(lines), document["notes"])
+
+
+def main() -> int:
+    """Measure or read, then print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("games", nargs="*", help="folders of bundled demonstrations, such as beam_rider")
+    parser.add_argument("--from", dest="kept", type=Path, help="read what --json wrote")
+    parser.add_argument("--fit", action="store_true", help="fit the generative model and take its error")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path)
+    args = parser.parse_args()
+    if bool(args.games) == bool(args.kept):
+        parser.error("name games, or give --from FILE")
+    if args.kept:
+        document = json.loads(args.kept.read_text())
+    else:
+        words = ["python tools/curiosity_audit.py", *args.games, "--fit" if args.fit else "", f"--seed {args.seed}"]
+        what = "the fitted model's error" if args.fit else "distance from the nearest demonstrated state"
+        document = {
+            "command": " ".join(filter(None, words)),
+            "notes": [f"mean per step and feature: {what}; above 1 in the last column draws the agent on"],
+            "games": [measure(game, args.seed, fit=args.fit) for game in args.games],
+        }
+    if args.json:
+        write_text(args.json, json.dumps(document, indent=1) + "\n")
+    words = markdown("Curiosity, audited", [table(document)])
+    if args.markdown:
+        write_text(args.markdown, words)
+    print(words)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
