@@ -148,6 +148,13 @@ def test_numbers_that_make_no_sense_are_refused(path: str, text: str, says: str)
         validated(override(RunConfig(), path, text))
 
 
+@pytest.mark.parametrize("method", ["bc", "iq-learn", "random"])
+def test_a_reward_that_nobody_asks_for_is_refused(method: str) -> None:
+    config = validated(RunConfig(method=method))
+    with pytest.raises(UserError, match=f"reward: method {method} asks for none"):
+        validated(override(config, "reward", "vail + giril"))
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [

@@ -76,6 +76,7 @@ def test_the_policy_learns_from_the_reward_and_not_from_the_rollout(monkeypatch:
 
 def test_random_is_a_policy_that_never_learns() -> None:
     trainer = corridor_trainer("random", **FAST)
+    assert trainer.done
     metrics = trainer.iterate()
     assert isinstance(trainer.learner.policy, UniformPolicy)
     assert not any(name.startswith("train/") for name in metrics)

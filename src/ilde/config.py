@@ -230,8 +230,10 @@ def usual_preset(method: str, *, atari: bool) -> str:
 def validated(config: RunConfig) -> RunConfig:
     """The configuration itself, if its numbers make sense."""
     check_limits(config)
-    batch = config.num_envs * config.rollout_steps
-    if config.ppo.num_minibatches > batch and find_method(config.method).learner == "ppo":
+    method, batch = find_method(config.method), config.num_envs * config.rollout_steps
+    if config.reward is not None and not method.rewarded:
+        raise UserError(f"reward: method {method.name} asks for none, so that another changes nothing; leave it out")
+    if config.ppo.num_minibatches > batch and method.learner == "ppo":
         count = config.ppo.num_minibatches
         raise UserError(f"ppo.num_minibatches: {count} of a rollout of {batch} steps; at most one for each step")
     return config

@@ -30,6 +30,11 @@ class Method:
         """Whether its learner keeps transitions and learns from them again."""
         return self.learner in ("sac", "iq-learn")
 
+    @property
+    def rewarded(self) -> bool:
+        """Whether its learner ever asks for a reward."""
+        return self.learner in ("ppo", "sac")
+
 
 METHODS: tuple[Method, ...] = (
     Method("ilde", "vail + 10*giril + entropy", "imitation, curiosity beyond the demonstrations, state entropy"),

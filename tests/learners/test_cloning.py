@@ -41,6 +41,16 @@ def test_the_loss_is_the_mean_negative_log_likelihood() -> None:
     assert clone.loss(demos).item() == pytest.approx(by_hand)
 
 
+def test_a_loss_measured_in_parts_is_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ilde.learners.cloning.CHUNK", 3)
+    clone, sizes = learner(), []
+    demos = replace(labelled(10), action=torch.randint(3, (10,), generator=generator(7)))
+    whole, by_parts = clone.loss(demos).item(), clone.loss
+    monkeypatch.setattr(clone, "loss", lambda part: sizes.append(len(part)) or by_parts(part))
+    assert clone._measured(demos) == pytest.approx(whole)
+    assert sizes == [3, 3, 3, 1]
+
+
 def test_it_learns_which_action_goes_with_which_state() -> None:
     clone = learner(learning_rate=1e-2)
     metrics = clone.fit(labelled())

@@ -19,6 +19,7 @@ from toys import CPU, SMALL, TINY, Corridor, corridor_demos, corridor_trainer, g
 from ilde.config import find_preset, override
 from ilde.data import Transitions, UserError
 from ilde.learners.guard import NonFiniteError
+from ilde.learners.replay import row_bytes
 from ilde.learners.sac import SAC, SACConfig, critic_loss, demo_share, soft_target
 from ilde.learners.soft import AgentConfig, SoftAgent, actor_loss, temperature_loss
 from ilde.prepare import build, check_replay
@@ -168,6 +169,19 @@ def test_each_batch_holds_its_share_of_demonstrations_and_is_judged_anew() -> No
         known = torch.tensor([[tuple(obs) in demonstrated for obs in row] for row in batch.obs.tolist()])
         # Two of eight, in front, in every batch.
         assert known.tolist() == [[True] * 2 + [False] * 6] * 4
+
+
+def test_long_updates_are_drawn_and_judged_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ilde.learners.replaying.DRAWN_BYTES", 4 * 8 * row_bytes(OBS))
+    sac, sizes = learner(), []
+
+    def watching(batch: Transitions) -> torch.Tensor:
+        sizes.append(batch.batch_shape)
+        return of_ones(batch)
+
+    metrics = sac.update(rollout("continuous"), watching, 0.0)
+    assert sizes == [(4, 8)] * 4 + [(2, 8)]
+    assert (sac.gradient_steps, metrics["train/reward"]) == (18, 1.0)
 
 
 def test_without_demonstrations_nothing_is_mixed_in() -> None:

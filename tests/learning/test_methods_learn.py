@@ -70,11 +70,10 @@ def test_soft_actor_critic_beats_random(method: str, margin: float, random_place
     assert float(late_places(corridor_trainer(method, continuous=True, **changes)).mean()) > random_place + margin
 
 
-# With continuous actions about one seed in six goes nowhere, so a single one proves little either way.
-@pytest.mark.parametrize(("continuous", "seeds", "margin"), [(False, 1, 0.4), (True, 3, 0.3)])
-def test_iq_learn_beats_random(continuous: bool, seeds: int, margin: float, random_place: float) -> None:
-    trainers = [corridor_trainer("iq-learn", continuous=continuous, seed=seed) for seed in range(seeds)]
-    assert sum(float(late_places(trainer).mean()) for trainer in trainers) / seeds > random_place + margin
+@pytest.mark.parametrize(("continuous", "seed"), [(False, 0), (True, 0), (True, 1), (True, 2)])
+def test_iq_learn_beats_random(continuous: bool, seed: int, random_place: float) -> None:
+    trainer = corridor_trainer("iq-learn", continuous=continuous, seed=seed)
+    assert float(late_places(trainer).mean()) > random_place + 0.4
 
 
 def test_curiosity_about_dynamics_finds_what_the_demonstrator_never_did() -> None:

@@ -42,9 +42,9 @@ class Learner(Protocol):
 
 
 class NoLearning:
-    """The control `random`: acts uniformly and never improves."""
+    """The control `random`: acts uniformly, and since it never improves no step is worth taking before it is judged."""
 
-    offline = False
+    offline = True
 
     def __init__(self, policy: UniformPolicy) -> None:
         self._policy = policy

@@ -20,6 +20,9 @@ from ilde.nets.policy import ActorCritic
 from ilde.patience import counted
 from ilde.randomness import minibatches
 
+CHUNK = 1024
+"""Transitions whose loss is measured at a time."""
+
 
 @dataclass(frozen=True)
 class CloningConfig:
@@ -88,8 +91,10 @@ class Cloning:
         return -likelihood
 
     @torch.no_grad()
-    def _measured(self, batch: Transitions) -> float:
-        return float(self.loss(batch))
+    def _measured(self, demos: Transitions) -> float:
+        # In parts: images would take gigabytes at once.
+        parts = torch.arange(len(demos), device=demos.obs.device).split(CHUNK)
+        return sum(len(part) * float(self.loss(demos[part])) for part in parts) / len(demos)
 
     def update(self, rollout: Rollout, reward: RewardFunction, progress: float) -> Metrics:
         """Learn nothing from interaction."""

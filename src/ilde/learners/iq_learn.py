@@ -16,19 +16,16 @@ from torch import Tensor
 
 from ilde.data import Metrics, Transitions
 from ilde.learners.base import RewardFunction
-from ilde.learners.replay import joined, row_bytes
-from ilde.learners.replaying import ReplayLearner
+from ilde.learners.replay import joined
+from ilde.learners.replaying import ReplayLearner, drawn_at_once
 from ilde.learners.soft import AgentConfig, Judged
 from ilde.learners.soft_q import Agent, build_agent
 from ilde.patience import counted
 
-DRAWN_BYTES = 2**25
-"""Of the batches that are drawn at once: on a GPU a draw of its own for each step would take longer than the step."""
-
 
 @dataclass(frozen=True)
 class IQLearnConfig:
-    """Settings of IQ-Learn; the defaults are its authors' for continuous control from one demonstration."""
+    """Settings of IQ-Learn; the defaults are its authors' for HalfCheetah from one demonstration."""
 
     online: bool = True
     """Act, and set the policy's own steps beside the demonstrations; otherwise learn from these alone, without a step
@@ -44,8 +41,9 @@ class IQLearnConfig:
     discount: float = 0.99
     temperature: float = 0.01
     """Weight of the entropy, fixed."""
-    value_term: Literal["value", "value-demos", "initial"] = "initial"
-    """E[V(s) - discount V(s')] over all states or over those of the demonstrations, or (1 - discount) E_demo[V(s)]."""
+    value_term: Literal["value", "value-demos", "initial"] = "value"
+    """E[V(s) - discount V(s')] over all states or over those of the demonstrations, or (1 - discount) E_demo[V(s)].
+    Its authors take the first for HalfCheetah and Ant, the last for Hopper and Walker2d."""
     chi_weight: float = 0.5
     """Weight of the squared reward: 1 / (4 alpha) of IQ-Learn."""
     chi_on: Literal["all", "demos"] = "all"
@@ -111,7 +109,7 @@ class IQLearn(ReplayLearner[Agent]):
             learn_temperature=False,
         )
         self.config = config
-        self._at_once = max(1, DRAWN_BYTES // (2 * config.batch_size * row_bytes(obs_space)))
+        self._at_once = drawn_at_once(2 * config.batch_size, obs_space)
         super().__init__(
             build_agent(obs_space, action_space, agent, weights, device), config, action_space, generator, device
         )

@@ -12,13 +12,22 @@ from torch import Tensor
 from ilde.data import Metrics, Rollout, Transitions
 from ilde.learners.averages import Averages
 from ilde.learners.base import RewardFunction
-from ilde.learners.replay import Replay
+from ilde.learners.replay import Replay, row_bytes
 from ilde.learners.soft_q import Agent
 from ilde.nets.policy import Policy
 from ilde.nets.soft import Explorer
 from ilde.nets.steps import make_step
 
 A = TypeVar("A", bound=Agent)
+
+DRAWN_BYTES = 2**25
+"""Of the batches that are drawn at once: on a GPU a draw of its own for each step would take longer than the step, and
+all steps of a long rollout at once may not fit."""
+
+
+def drawn_at_once(batch_size: int, obs_space: gym.spaces.Box) -> int:
+    """How many batches of this size are drawn together."""
+    return max(1, DRAWN_BYTES // (batch_size * row_bytes(obs_space)))
 
 
 class Pace(Protocol):

@@ -1,8 +1,8 @@
 """Soft actor-critic on replayed transitions, part of each batch drawn from the demonstrations.
 
 Twin critics, learned temperature, soft targets. The reward of every drawn transition is computed anew, since rewards
-learn between updates; within one update they stand still, so all its batches are drawn and judged at once. Left out:
-annealing, n-step returns, continuous actions from images.
+learn between updates; within one update they stand still, so many of its batches are drawn and judged at once. Left
+out: annealing, n-step returns, continuous actions from images.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ilde.data import Metrics, Transitions
 from ilde.learners.base import RewardFunction
 from ilde.learners.guard import FiniteGuard
 from ilde.learners.replay import joined
-from ilde.learners.replaying import ReplayLearner
+from ilde.learners.replaying import ReplayLearner, drawn_at_once
 from ilde.learners.soft import AgentConfig, SoftAgent
 
 
@@ -92,17 +92,26 @@ class SAC(ReplayLearner[SoftAgent]):
             learn_temperature=config.temperature is None,
         )
         self.config, self.gradient_steps = config, 0
+        self._at_once = drawn_at_once(config.batch_size, obs_space)
         super().__init__(
             SoftAgent(obs_space, action_space, agent, weights, device), config, action_space, generator, device
         )
 
     def _take_steps(self, count: int, reward: RewardFunction) -> Metrics:
-        share = demo_share(self.config, self.gradient_steps) if len(self.demos) else 0.0
-        batches = self._draw(count, round(share * self.config.batch_size))
+        share, total = demo_share(self.config, self.gradient_steps) if len(self.demos) else 0.0, 0.0
+        self._averages.restart()
+        for first in range(0, count, self._at_once):
+            drawn = min(self._at_once, count - first)
+            total += drawn * self._learn_from(self._draw(drawn, round(share * self.config.batch_size)), reward)
+        self.gradient_steps += count
+        return self._averages.read(count, "train") | {"train/reward": total / count, "replay/demo_share": share}
+
+    def _learn_from(self, batches: Transitions, reward: RewardFunction) -> float:
+        """A gradient step from each batch; returns their mean reward."""
         rewards, guard = reward(batches), FiniteGuard()
         guard.watch("reward", rewards)
         guard.check()
-        shape = (count, 2, self.config.batch_size, self.agent.noise_width)
+        shape = (len(rewards), 2, self.config.batch_size, self.agent.noise_width)
         noise = torch.randn(shape, generator=self.generator).to(self.device)
         inputs = (
             batches.obs,
@@ -112,11 +121,9 @@ class SAC(ReplayLearner[SoftAgent]):
             rewards,
             noise,
         )
-        self._averages.restart()
-        for step in range(count):
+        for step in range(len(rewards)):
             self._step(tuple(x[step] for x in inputs))
-        self.gradient_steps += count
-        return self._averages.read(count, "train") | {"train/reward": float(rewards.mean()), "replay/demo_share": share}
+        return float(rewards.mean())
 
     def _draw(self, count: int, num_demos: int) -> Transitions:
         """Batches (count, batch_size) in which the demonstrations come first."""
