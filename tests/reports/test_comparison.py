@@ -14,6 +14,7 @@ from ilde.reports.across import aggregate
 from ilde.reports.comparison import CONTROLS, Comparison, compare
 from ilde.reports.outcomes import FinalScore, Outcome
 from ilde.reports.rows import Row, Verdict
+from ilde.reports.tables import difference_table
 
 
 def only(outcomes: Sequence[Outcome], **options: Any) -> Comparison:
@@ -53,6 +54,20 @@ def test_a_control_whose_difference_may_be_nothing_is_named() -> None:
 
 def test_a_method_below_a_control_does_not_imitate() -> None:
     assert verdict_of(seeds("ilde", (-999, -1000, -1001)) + controls()).overlapping == CONTROLS
+
+
+def test_a_row_whose_interval_overlaps_a_controls_is_not_shown_though_the_difference_is_above_zero() -> None:
+    spread = seeds("constant", (-450.0, -190.0, -10.0))
+    comparison = only(seeds("hype-ilde", (290, 790, 1020)) + controls(leave_out=("constant", "shuffled")) + spread)
+    row = row_of(comparison, "hype-ilde")
+    (difference,) = [d for d in row.differences if d.control == "constant"]
+    assert difference.interval[0] > 0
+    assert (difference.apart, difference.overlaps, difference.shown) == (False, True, False)
+    assert row.verdict is not None
+    assert "constant" in row.verdict.overlapping
+    words = difference_table(comparison)
+    assert words is not None
+    assert [note for note in words.notes if "the two intervals overlap" in note and "hype-ilde (" in note]
 
 
 def test_a_missing_control_is_named() -> None:
@@ -109,6 +124,15 @@ def test_a_random_policy_and_a_method_without_steps_know_no_budget() -> None:
     runs = controls(leave_out=("random",)) + seeds("random", (-300, -301), env_steps=0)
     assert verdict_of(runs + seeds("ilde", (990, 1000))).imitates
     assert verdict_of(runs + seeds("vail", (990, 1000), env_steps=0), "vail").imitates
+
+
+def test_a_method_without_steps_is_held_against_the_strongest_budget_of_a_control() -> None:
+    early, late = seeds("constant", (-100, -101), env_steps=100), seeds("constant", (989, 991), env_steps=2 * STEPS)
+    runs = controls(leave_out=("constant",)) + seeds("bc", (990, 1000, 1010), env_steps=0)
+    for weak, strong in ((early, late), (late, early)):
+        swapped = [replace(run, env_steps=o.env_steps) for run, o in zip(late, strong, strict=True)]
+        others = [replace(run, env_steps=o.env_steps) for run, o in zip(early, weak, strict=True)]
+        assert str(verdict_of(runs + swapped + others, "bc")) == "not shown to imitate (constant)"
 
 
 def test_a_row_is_held_against_controls_with_its_own_settings() -> None:

@@ -8,10 +8,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from made_outcomes import seeds
 from made_runs import make_run, make_study, report_on
 
 from ilde.config import QUICK
 from ilde.reports.charts import Scale, scale_over
+from ilde.reports.comparison import compare
 from ilde.reports.curves import band, shares
 from ilde.reports.documents import document
 from ilde.reports.films import Film
@@ -90,6 +92,13 @@ def test_the_page_asks_for_nothing_and_runs_nothing(report: Report) -> None:
 
 def test_the_page_is_small(report: Report) -> None:
     assert len(render(report)) < 150_000
+
+
+def test_the_page_says_why_a_difference_has_no_interval() -> None:
+    runs = seeds("ilde", (1.0, 1.0)) + seeds("constant", (0.0, 0.0)) + seeds("entropy", (0.0,))
+    text = text_of(render(Report("A study", compare(runs), (), {}, {})))
+    assert "without any spread: no interval" in text
+    assert "with one seed: no interval" in text
 
 
 def test_films_stand_in_the_page(report: Report) -> None:

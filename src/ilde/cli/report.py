@@ -111,6 +111,6 @@ VERBS = (
         "ilde report runs/ --out report.html",
         run_report,
         _arguments,
-        details="A method is said to imitate where the 95% interval of its difference to every control lies above 0.",
+        details="A method is said to imitate where its 95% interval, and that of the difference, lie above every control's.",
     ),
 )

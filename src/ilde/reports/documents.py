@@ -32,6 +32,7 @@ def _row_document(row: Row) -> dict[str, Any]:
         d.control: {
             "mean": d.mean,
             "interval": d.interval,
+            "intervals_apart": d.apart,
             "probability_of_improvement": d.probability,
             "probability_interval": d.probability_interval,
         }

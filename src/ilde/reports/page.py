@@ -160,8 +160,8 @@ def _reading() -> Html:
     said = (
         "mean ± std over seeds, as the paper prints them; 95% interval: Student's, of the mean over seeds.",
         "ratio: mean over the demonstrator's return; seeds above it: how many scored more than the demonstrator.",
-        "“imitates” is said only where the 95% interval (Welch) of the difference to every control lies above 0; "
-        "otherwise the row is “not shown to imitate”, and the controls in the way are named.",
+        "“imitates” is said only where the row's 95% interval lies above that of every control, and the interval (Welch) "
+        "of their difference above 0; otherwise the row is “not shown to imitate”, and the controls in the way are named.",
         "Bands around curves are 95% intervals of the mean over seeds; a single seed has none.",
     )
     return element("section", element("h2", "How to read this"), element("ul", *(element("li", s) for s in said)))

@@ -114,10 +114,11 @@ def _difference_row(row: Row, names: Sequence[str]) -> Html:
 def _difference(difference: Difference | None) -> Html:
     if difference is None:
         return Html(NOTHING)
-    words = span(difference.interval) if difference.bounded else "one seed: no interval"
+    words = span(difference.interval) if difference.bounded else f"{difference.doubt}: no interval"
     sign = "yes" if difference.shown else "no"
+    overlap = element("small", "their own intervals overlap") if difference.overlaps else Html()
     chance = element("small", f"wins {difference.probability:.0%} of pairs")
-    return join(element("span", words, class_=f"gap {sign}"), chance)
+    return join(element("span", words, class_=f"gap {sign}"), overlap, chance)
 
 
 def across_section(aggregates: Sequence[Aggregate]) -> Html:

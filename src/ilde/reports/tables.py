@@ -71,7 +71,14 @@ def difference_table(comparison: Comparison) -> WordTable | None:
     names = tuple(dict.fromkeys(d.control for row in rows for d in row.differences))
     cells = [(row.label, *(_difference_cell(row, name) for name in names)) for row in rows]
     title = f"{comparison.title}: the method minus the control, 95% interval"
-    return WordTable(title, ("method", *names), tuple(cells)) if rows else None
+    return WordTable(title, ("method", *names), tuple(cells), _overlaps(rows)) if rows else None
+
+
+def _overlaps(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Rows that a table of differences alone would show to be above a control."""
+    found = [(row.label, [d.control for d in row.differences if d.overlaps]) for row in rows]
+    named = [f"{label} ({', '.join(controls)})" for label, controls in found if controls]
+    return (f"above 0, but the two intervals overlap, so nothing is shown: {', '.join(named)}",) if named else ()
 
 
 def _difference_cell(row: Row, control: str) -> str:
