@@ -59,10 +59,12 @@ def test_evaluations_that_were_cut_short_make_no_curve(tmp_path: Path) -> None:
     path = make_run(tmp_path / "a", evaluations=(9, 1, 2, 3, 6))
     journal = path / "evaluations.jsonl"
     rows = [json.loads(line) for line in journal.read_text().splitlines()]
-    along = next(row for row in rows if not row["final"])
-    journal.write_text("".join(json.dumps(row | {"capped": int(row is along)}) + "\n" for row in rows))
-    outcome = read_outcome(path, "a")
-    assert (outcome.evaluations, outcome.last_points) == (Curve(), None)
+    first, second, *_ = (row for row in rows if not row["final"])
+    # The first of five is not among the last four, the second is.
+    for cut, last_four in ((first, 3), (second, None)):
+        journal.write_text("".join(json.dumps(row | {"capped": int(row is cut)}) + "\n" for row in rows))
+        outcome = read_outcome(path, "a")
+        assert (outcome.evaluations, outcome.last_points) == (Curve(), last_four)
     assert outcome.greedy is not None
     assert outcome.greedy.capped == 0
     last = rows[-1]

@@ -86,7 +86,7 @@ class Outcome:
     greedy: FinalScore | None
     sampled: FinalScore | None
     last_points: float | None
-    """The paper's figure: the mean of the last four evaluations along the way; None where episodes were cut short."""
+    """The paper's figure: the mean of the last four evaluations along the way; None where theirs were cut short."""
     training: Curve
     """True scores of the training episodes, of sampled actions."""
     evaluations: Curve
@@ -158,7 +158,7 @@ def _read(folder: RunDirectory, name: str) -> Outcome:
         sampled=finals.get(False),
         last_points=last_points(evaluations),
         training=curve(metrics, "score/raw"),
-        evaluations=curve(_along_the_way(evaluations), "mean"),
+        evaluations=curve(_whole([row for row in evaluations if not row.get("final")]), "mean"),
         terms={term.name: curve(metrics, f"reward/{term.name}") for term in parse_expression(reward)},
         steps_per_second=_rounded(timing[-1]["time/steps_per_second"]) if timing else None,
         provenance=_without_places({key: value for key, value in provenance.items() if key != "demonstrator"}),
@@ -171,15 +171,14 @@ def final_score(row: Row) -> FinalScore:
 
 
 def last_points(rows: Sequence[Row]) -> float | None:
-    """The paper's figure for a run: the mean of the last four evaluations along the way; None with fewer."""
-    means = [float(row["mean"]) for row in _along_the_way(rows)][-LAST_POINTS:]
-    return sum(means) / LAST_POINTS if len(means) == LAST_POINTS else None
+    """The paper's figure for a run: the mean of the last four evaluations along the way; None with fewer whole ones."""
+    last = _whole([row for row in rows if not row.get("final")][-LAST_POINTS:])
+    return sum(float(row["mean"]) for row in last) / LAST_POINTS if len(last) == LAST_POINTS else None
 
 
-def _along_the_way(rows: Sequence[Row]) -> Sequence[Row]:
-    """Evaluations before the last. One cut short would pull the curve down just where a policy survives: then none."""
-    along = [row for row in rows if not row.get("final")]
-    return [] if any(row.get("capped") for row in along) else along
+def _whole(rows: Sequence[Row]) -> Sequence[Row]:
+    """Evaluations, or none if one was cut short: it would pull the mean down just where a policy survives."""
+    return [] if any(row.get("capped") for row in rows) else rows
 
 
 def spelled_reward(expression: str) -> str:
