@@ -263,10 +263,19 @@ def test_several_tasks_are_joined_by_their_ratios() -> None:
     assert (len(ilde.tasks), ilde.seeds) == (2, 4)
     # Ratios 1, 2 and 1, 3: the mean of the tasks' means 1.5 and 2; the middle two of all four.
     assert (ilde.mean, ilde.iqm) == (1.75, 1.5)
-    assert ilde.interval is not None
-    assert 1 <= ilde.interval[0] < 1.5 < ilde.interval[1] <= 2.5
+    assert ilde.interval is None  # of two seeds a task
     # 4 of 4 on the first task; 100 and 300 against 200 and 0 win 3 of 4 on the second.
     assert [(chance.control, chance.value) for chance in ilde.chances] == [("constant", 0.875)]
+
+
+def test_five_seeds_on_each_task_have_an_interval_together() -> None:
+    first = seeds("ilde", (900, 1800, 1000, 1100, 1200))
+    elsewhere = seeds("ilde", (900, 1500, 1000, 1100, 1200), task="Hopper-v5", demos_hash="d" * 64)
+    (five,) = aggregate(compare(first + elsewhere))
+    assert five.interval is not None
+    assert 1 <= five.interval[0] < five.iqm < five.interval[1] <= 2
+    (four,) = aggregate(compare(first + elsewhere[:4]))
+    assert four.interval is None
 
 
 def test_a_control_of_another_budget_is_no_measure_over_tasks_either() -> None:

@@ -35,6 +35,7 @@ class Difference:
     probability: float
     """That a run of the row beats one of the control."""
     probability_interval: Interval | None
+    """None for fewer seeds than can be resampled."""
 
     @property
     def bounded(self) -> bool:
@@ -168,7 +169,7 @@ class Row:
 
     @cached_property
     def iqm_interval(self) -> Interval | None:
-        """Its 95% bootstrap interval; None for one seed."""
+        """Its 95% bootstrap interval; None for fewer seeds than can be resampled."""
         strata = [statistics.scores_of(self.scores)]
         return statistics.bootstrap_interval(statistics.pooled_iqm, strata, numpy_generator(0, self.label))
 
