@@ -22,7 +22,7 @@ Interval: TypeAlias = tuple[float, float]
 
 RESAMPLES = 2000
 FEWEST = 5
-"""Seeds of a task that are resampled: three give 95% intervals that hold the truth about 73 times in a hundred."""
+"""Seeds of a task that are resampled: 95% intervals of three hold the truth about three times in four."""
 LEVEL = 0.95
 
 
