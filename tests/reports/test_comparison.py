@@ -232,6 +232,16 @@ def test_few_episodes_are_told() -> None:
     assert "final scores are means over as few as 1 episode a seed" in only(runs).notes
 
 
+def test_episodes_that_mostly_end_at_the_time_limit_are_told() -> None:
+    limited = seeds("ilde", (1, 2), greedy=FinalScore(1.0, 1.0, 20, truncated=20, length=900.0))
+    half = seeds("vail", (1, 2), greedy=FinalScore(1.0, 1.0, 20, truncated=10))
+    assert only(limited + half).notes[-1] == (
+        "episodes that ended at the time limit: ilde (40 of 40, 900 steps each on average)"
+    )
+    assert only(limited + seeds("vail", (1, 2))).notes[-1] == "every episode ended at the time limit"
+    assert not any("time limit" in note for note in only(half + seeds("ilde", (1, 2))).notes)
+
+
 def test_there_are_no_ratios_to_a_demonstrator_that_is_not_above_zero() -> None:
     comparison = only(seeds("ilde", (-5, -4), demonstrator=-4.05))
     assert row_of(comparison, "ilde").ratio is None

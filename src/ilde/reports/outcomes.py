@@ -52,9 +52,13 @@ class FinalScore:
     episodes: int
     capped: int = 0
     """Episodes among them that were cut short: their returns are not those of whole episodes."""
+    truncated: int | None = None
+    """Episodes that the environment's own time limit ended; None where that was not kept."""
+    length: float | None = None
+    """Mean length of an episode; None where it was not kept."""
 
     def __post_init__(self) -> None:
-        _require_finite((self.mean, self.std))
+        _require_finite((self.mean, self.std, self.length or 0.0))
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,15 @@ def _read(folder: RunDirectory, name: str) -> Outcome:
 
 def final_score(row: Row) -> FinalScore:
     """The score in a row of a journal, or of a file of outcomes."""
-    return FinalScore(float(row["mean"]), float(row["std"]), int(row["episodes"]), int(row.get("capped", 0)))
+    truncated, length = row.get("truncated"), row.get("length")
+    return FinalScore(
+        mean=float(row["mean"]),
+        std=float(row["std"]),
+        episodes=int(row["episodes"]),
+        capped=int(row.get("capped", 0)),
+        truncated=None if truncated is None else int(truncated),
+        length=None if length is None else _rounded(length),
+    )
 
 
 def last_points(rows: Sequence[Row]) -> float | None:
