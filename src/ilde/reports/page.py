@@ -15,7 +15,9 @@ from ilde.reports.markup import Html, element, join
 from ilde.reports.numbers import counted, score
 from ilde.reports.origins import origin_section
 from ilde.reports.outcomes import Outcome
+from ilde.reports.paper_section import paper_section
 from ilde.reports.score_section import across_section, difference_section, score_section
+from ilde.reports.tables import WordTable
 from ilde.rewards.expression import TERMS
 
 COLOURS = 12
@@ -35,6 +37,8 @@ class Report:
     """By the number of the comparison."""
     skipped: Mapping[str, str]
     """Folders that could not be read, and why."""
+    paper: tuple[WordTable, ...] = ()
+    """Tables of the paper with our numbers beside its own."""
 
 
 def render(report: Report) -> str:
@@ -47,6 +51,7 @@ def render(report: Report) -> str:
         _header(report, len({o.run for o in outcomes})),
         across_section(report.aggregates),
         *sections,
+        paper_section(report.paper),
         _reading(),
         _skipped(report.skipped),
         origin_section(outcomes),
@@ -160,8 +165,9 @@ def _reading() -> Html:
     said = (
         "mean ± std over seeds, as the paper prints them; 95% interval: Student's, of the mean over seeds.",
         "ratio: mean over the demonstrator's return; seeds above it: how many scored more than the demonstrator.",
-        "“imitates” is said only where the row's 95% interval lies above that of every control, and the interval (Welch) "
-        "of their difference above 0; otherwise the row is “not shown to imitate”, and the controls in the way are named.",
+        "“imitates” is said only where the 95% interval of a row lies above that of every control, and the interval "
+        "(Welch) of their difference above 0; otherwise the row is “not shown to imitate”, and the controls in the way "
+        "are named.",
         "Bands around curves are 95% intervals of the mean over seeds; a single seed has none.",
     )
     return element("section", element("h2", "How to read this"), element("ul", *(element("li", s) for s in said)))
