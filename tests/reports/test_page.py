@@ -7,22 +7,23 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from made_outcomes import seeds
 from made_runs import make_run, make_study, report_on
 
 from ilde.config import QUICK
 from ilde.reports.across import aggregate
-from ilde.reports.charts import Scale, scale_over
+from ilde.reports.charts import Line, Scale, keys, line_chart, scale_over, score_strip
 from ilde.reports.comparison import compare
-from ilde.reports.curves import band, shares
+from ilde.reports.curves import Band, band, shares
 from ilde.reports.documents import document
 from ilde.reports.films import Film
 from ilde.reports.gathering import gather
 from ilde.reports.markup import Html, element, join
 from ilde.reports.outcome_files import save_outcomes
 from ilde.reports.outcomes import Curve
-from ilde.reports.page import Report, render, term_style
+from ilde.reports.page import Report, line_styles, render, term_style
 from ilde.reports.tables import across_table, all_tables, markdown
 
 NASTY = "<script>alert('&\"1\"')</script>"
@@ -100,6 +101,30 @@ def test_the_page_says_why_a_difference_has_no_interval() -> None:
     text = text_of(render(Report("A study", compare(runs), (), {}, {})))
     assert "without any spread: no interval" in text
     assert "with one seed: no interval" in text
+
+
+def test_an_interval_that_goes_on_beyond_its_strip_is_marked() -> None:
+    scale = Scale(0, 10)
+    bars = {(-1.0, 11.0): "bar beyond-low beyond-high", (-1.0, 5.0): "bar beyond-low", (1.0, 5.0): "bar"}
+    for interval, style in bars.items():
+        strip = score_strip((2.0, 3.0), interval, None, scale)
+        assert Tags(strip).seen[1][1]["class"] == style
+
+
+def test_a_band_that_goes_on_beyond_the_chart_has_a_marked_edge() -> None:
+    steps, mean = np.array([0.0, 10.0, 20.0, 30.0]), np.array([0.0, 5.0, 5.0, 10.0])
+    for spread, edges in ((np.array([0.0, 99.0, 99.0, 0.0]), ["M333 0H667M333 1000H667"]), (np.zeros(4), [])):
+        chart = line_chart("a", [Line("x", "c0", Band(steps, mean, spread, (0.0, 10.0)))], None)
+        found = [a["d"] for _, a in Tags(chart).seen if (a.get("class") or "").startswith("beyond")]
+        assert found == edges
+
+
+def test_a_control_at_two_budgets_is_drawn_in_two_ways() -> None:
+    runs = seeds("ilde", (1, 2)) + seeds("constant", (1, 2)) + seeds("constant", (1, 2), env_steps=100)
+    styles = line_styles(compare(runs))
+    assert (styles["constant (100 steps)"], styles["constant (400,000 steps)"]) == ("k2", "k2 again-1")
+    legend = keys([("constant", f"line {styles['constant (400,000 steps)']}")])
+    assert 'class="key k2 again-1"' in legend
 
 
 def test_films_stand_in_the_page(report: Report) -> None:

@@ -16,12 +16,15 @@ from ilde.reports.numbers import counted, score
 from ilde.reports.origins import origin_section
 from ilde.reports.outcomes import Outcome
 from ilde.reports.paper_section import paper_section
+from ilde.reports.rows import Row
 from ilde.reports.score_section import across_section, difference_section, score_section
 from ilde.reports.tables import WordTable
 from ilde.rewards.expression import TERMS
 
 COLOURS = 12
 """Classes c0 to c11 of the style sheet; controls have k0 to k4."""
+DASHES = 4
+"""Of a control: its own, then those of the classes again-1 to again-3."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
 """What a browser may load: nothing but what is in the page."""
 
@@ -65,8 +68,15 @@ def line_styles(comparisons: Sequence[Comparison]) -> dict[str, str]:
     rows = {row.label: row for comparison in comparisons for row in comparison.rows}
     own = [label for label, row in rows.items() if row.kind not in ("control", "reference")]
     colours = {label: f"c{number % COLOURS}" for number, label in enumerate(own)}
-    controls = {label: f"k{CONTROLS.index(row.method)}" for label, row in rows.items() if row.kind == "control"}
+    controls = {label: _control_style(label, rows) for label, row in rows.items() if row.kind == "control"}
     return dict.fromkeys(rows, "reference") | colours | controls
+
+
+def _control_style(label: str, rows: Mapping[str, Row]) -> str:
+    """A control's colour, and dashes of its own where it stands there at several budgets or settings."""
+    twins = [other for other, row in rows.items() if row.kind == "control" and row.method == rows[label].method]
+    number = twins.index(label) % DASHES
+    return f"k{CONTROLS.index(rows[label].method)}{f' again-{number}' if number else ''}"
 
 
 def _outcomes(comparison: Comparison) -> list[Outcome]:

@@ -14,6 +14,8 @@ from ilde.reports.tables import ROLES, across_table, ratio
 
 Cell = tuple[str, str]
 """Its column and what stands in it."""
+NONE = (NOTHING, "")
+"""Cells that cards leave out."""
 
 
 def table(columns: Iterable[str], rows: Iterable[Html], kind: str) -> Html:
@@ -29,7 +31,7 @@ def table_row(cells: Sequence[Cell], kind: str = "") -> Html:
     return element(
         "tr",
         element("th", first[1], scope="row"),
-        *(element("td", text, data_label=label, class_="none" if text == NOTHING else None) for label, text in others),
+        *(element("td", text, data_label=label, class_="none" if text in NONE else None) for label, text in others),
         class_=kind or None,
     )
 
