@@ -24,7 +24,7 @@ from ilde.randomness import numpy_generator, torch_generator
 States: TypeAlias = NDArray[np.float64]
 """One row for each state."""
 
-AGAIN = 0.95
+AGAIN = 0.99
 """The part of its own states that every visitor comes back to within the radius."""
 EDGES = (0.01, 0.99)
 """Quantiles of a visitor's states between which a feature is said to be visited."""
