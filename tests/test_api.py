@@ -140,8 +140,9 @@ def test_what_was_evaluated_is_saved_and_can_be_reported(tmp_path: Path) -> None
     greedy, sampled = agent.evaluate(episodes=3), agent.evaluate(episodes=2, greedy=False)
     agent.evaluate(episodes=5, env=Corridor)
     outcome = read_outcome(agent.save(tmp_path / "run"), "a")
-    assert outcome.greedy == FinalScore(greedy.mean, greedy.std, 3)
-    assert outcome.sampled == FinalScore(sampled.mean, sampled.std, 2)
+    for kept, played, episodes in ((outcome.greedy, greedy, 3), (outcome.sampled, sampled, 2)):
+        length = float(f"{sum(played.lengths) / episodes:.5g}")
+        assert kept == FinalScore(played.mean, played.std, episodes, 0, played.truncated, length)
     assert outcome.demonstrator == agent.demonstrator
 
 

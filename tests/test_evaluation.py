@@ -93,6 +93,22 @@ def test_an_episode_that_ends_at_the_cap_is_whole() -> None:
     assert result.capped == 0
 
 
+class Limited(Scripted):
+    """The same with a time limit that ends episodes of ten steps."""
+
+    def step(self, action: Any) -> Step:
+        step = super().step(action)
+        ended = np.array([any(s.env == env and s.length == 10 for s in step.scores) for env in range(self.num_envs)])
+        return replace(step, terminated=step.terminated & ~ended, truncated=ended)
+
+
+def test_episodes_that_end_at_a_time_limit_are_counted_among_the_whole_ones() -> None:
+    result = play(Limited([10, 4], [10, 12]), episodes=4, max_steps=11)
+    assert (result.returns, result.truncated, result.capped) == ((10.0, 4.0, 10.0, 11.0), 2, 1)
+    assert result.summary()["truncated"] == 2
+    assert play(Scripted([10]), episodes=2).truncated == 0
+
+
 @pytest.mark.parametrize("greedy", [True, False])
 def test_the_policy_is_asked_as_told(greedy: bool) -> None:
     policy = Watching()

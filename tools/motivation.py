@@ -3,9 +3,10 @@
     python tools/motivation.py runs/baselines --json results/motivation.json --markdown results/motivation.md
     python tools/motivation.py --from results/motivation.json --markdown results/motivation.md
 
-Reads finished runs of one study (TASK/METHOD/seed-N). Stability: the deviation of final scores over seeds. Exploration:
-the part of what all policies of a task visit that one reaches. Imitation: how well a new classifier tells its states
-from the demonstrated ones; less is closer. Each policy plays the same number of steps, sampling its actions.
+Reads finished runs of one study (TASK/METHOD/seed-N). Stability: the deviation of final scores over seeds; one seed has
+none. Exploration: the part of the space all policies of a task visit that one reaches. Imitation: how well a new
+classifier tells its states from the demonstrated ones; less is closer. Each policy plays the same number of steps,
+sampling its actions. A task's "notes" say of a measure why its numbers are not to be trusted; the table marks them.
 """
 
 from __future__ import annotations
@@ -52,22 +53,24 @@ def visited(loaded: LoadedPolicy, steps: int, seed: int) -> States:
     return np.concatenate(states)
 
 
-def final_score(folder: Path) -> float:
-    """The greedy score of a finished run."""
-    rows = RunDirectory.read(folder).evaluations.rows()
-    return float([row["mean"] for row in rows if row["final"] and row["greedy"]][-1])
+def final_scores(task: Path) -> dict[str, dict[Path, float]]:
+    """The greedy scores of the finished runs of each method on one task."""
+    found: dict[str, dict[Path, float]] = {}
+    for method in METHODS:
+        for folder in sorted((task / method).glob("seed-*[0-9]")):
+            rows = RunDirectory.read(folder).evaluations.rows()
+            for row in (row for row in rows if row["final"] and row["greedy"]):
+                found.setdefault(method, {})[folder] = float(row["mean"])
+    return found
 
 
-def measure(task: Path, steps: int, seed: int) -> dict[str, Any]:
+def measure(runs: dict[str, dict[Path, float]], steps: int, seed: int) -> dict[str, Any]:
     """The three measures of each method on one task, with one value for each of its seeds."""
-    runs = {method: sorted((task / method).glob("seed-*[0-9]")) for method in METHODS}
-    first = load_policy(runs[METHODS[0]][0])
+    first = load_policy(next(iter(runs[METHODS[0]])))
     assert first.config.demos is not None
     shown = np.concatenate([episode.obs for episode in resolve(first.config.demos).episodes]).astype(np.float64)
     states = {f"{RANDOM}/": visited(uniform_policy(first.config.env), steps, seed)}
-    scores: dict[str, list[float]] = {}
     for method, folders in runs.items():
-        scores[method] = [final_score(folder) for folder in folders]
         states |= {f"{method}/{folder.name}": visited(load_policy(folder), steps, seed) for folder in folders}
     reached, measured = coverage(states, seed), defaultdict[str, dict[str, list[float]]](dict)
     for name, own in states.items():
@@ -78,7 +81,7 @@ def measure(task: Path, steps: int, seed: int) -> dict[str, Any]:
         "env": first.config.env,
         "demos": first.config.demos,
         "env_steps": first.env_steps,
-        "methods": {method: values | {"scores": scores.get(method, [])} for method, values in measured.items()},
+        "methods": {m: values | {"scores": list(runs.get(m, {}).values())} for m, values in measured.items()},
     }
 
 
@@ -86,26 +89,41 @@ def table(document: dict[str, Any]) -> WordTable:
     """The measures beside the paper's marks."""
     marks = motivation()
     rows = [
-        (task["env"], method, *_cells(values), *(marks.get(method, {}).get(part, "") for part in PARTS))
+        (task["env"], method, *_cells(task, values), *(marks.get(method, {}).get(part, "") for part in PARTS))
         for task in document["tasks"]
         for method, values in task["methods"].items()
     ]
     measures = ("score over seeds", "coverage", "gap to the demonstration")
     columns = ("task", "reward", *measures, *(f"paper: {part}" for part in PARTS))
-    return WordTable("The paper's table of motives (Appendix A, Table 3), measured", columns, tuple(rows), NOTES)
+    notes = (*NOTES, *_doubts(document["tasks"]))
+    return WordTable("The paper's table of motives (Appendix A, Table 3), measured", columns, tuple(rows), notes)
 
 
 PARTS = ("stability", "exploration", "imitation")
+MEASURES = ("scores", "coverage", "gap")
 NOTES = (
     "score over seeds: mean ± deviation of final greedy returns; stability is a small deviation",
-    "coverage: part of the states visited by anyone in the task that the final policy reaches",
+    "coverage: part of the space visited by anyone in the task that the final policy reaches",
     "gap: how well a new classifier tells the policy's states from the demonstrated ones, 0 not at all, 1 always",
 )
 
 
-def _cells(values: dict[str, list[float]]) -> tuple[str, str, str]:
-    score = plus_minus(*mean_and_std(values["scores"])) if values["scores"] else NOTHING
-    return score, plus_minus(*mean_and_std(values["coverage"])), plus_minus(*mean_and_std(values["gap"]))
+DOUBTED = "†"
+
+
+def _cells(task: dict[str, Any], values: dict[str, list[float]]) -> list[str]:
+    doubted = task.get("notes", {})
+    known = {name: plus_minus(*mean_and_std(values[name])) if values[name] else NOTHING for name in MEASURES}
+    return [f"{words} {DOUBTED}" if name in doubted and words != NOTHING else words for name, words in known.items()]
+
+
+def _doubts(tasks: list[dict[str, Any]]) -> list[str]:
+    """What is wrong with a measure, with the tasks it is wrong on."""
+    envs = defaultdict[tuple[str, str], list[str]](list)
+    for task in tasks:
+        for note in task.get("notes", {}).items():
+            envs[note].append(task["env"])
+    return [f"{DOUBTED} {name} on {', '.join(found)}: {why}" for (name, why), found in envs.items()]
 
 
 def main() -> int:
@@ -123,9 +141,10 @@ def main() -> int:
     if args.kept:
         document = json.loads(args.kept.read_text())
     else:
-        tasks = [folder for folder in sorted(args.study.iterdir()) if all((folder / m).is_dir() for m in METHODS)]
+        found = [final_scores(folder) for folder in sorted(args.study.iterdir())]
+        tasks = [measure(runs, args.steps, args.seed) for runs in found if len(runs) == len(METHODS)]
         command = f"python tools/motivation.py {args.study} --steps {args.steps} --seed {args.seed}"
-        document = {"command": command, "tasks": [measure(folder, args.steps, args.seed) for folder in tasks]}
+        document = {"command": command, "tasks": tasks}
     if args.json:
         write_text(args.json, json.dumps(document, indent=1) + "\n")
     words = markdown("Motives, measured", [table(document)])

@@ -27,6 +27,8 @@ class Evaluation:
     greedy: bool
     capped: int = 0
     """Episodes cut by `max_steps` rather than played to their end."""
+    truncated: int = 0
+    """Whole episodes that the environment's own time limit ended."""
 
     @property
     def mean(self) -> float:
@@ -53,6 +55,7 @@ class Evaluation:
             "episodes": len(self.returns),
             "length": float(np.mean(self.lengths)),
             "capped": self.capped,
+            "truncated": self.truncated,
             "greedy": self.greedy,
             "demonstrator": demonstrator,
             "ratio": ratio,
@@ -93,7 +96,7 @@ def evaluate(
     """Play whole episodes; an episode longer than `max_steps` counts with the return it had reached."""
     left = quotas(episodes, envs.num_envs)
     played: list[list[tuple[float, int]]] = [[] for _ in left]
-    running, age, capped = np.zeros(envs.num_envs), np.zeros(envs.num_envs, np.int64), 0
+    running, age, capped, truncated = np.zeros(envs.num_envs), np.zeros(envs.num_envs, np.int64), 0, 0
     obs = envs.reset()
     while any(left):
         observations = torch.from_numpy(np.asarray(obs)).to(generator.device)
@@ -109,7 +112,8 @@ def evaluate(
                 # An episode cut short cannot be restarted alone, so its environment plays no further one.
                 left[env] = 0 if cut else left[env] - 1
                 capped += cut
+                truncated += not cut and bool(step.truncated[env])
             if env in finished:
                 running[env], age[env] = 0.0, 0
     results = [result for env in played for result in env]
-    return Evaluation(tuple(r for r, _ in results), tuple(n for _, n in results), greedy, capped)
+    return Evaluation(tuple(r for r, _ in results), tuple(n for _, n in results), greedy, capped, truncated)

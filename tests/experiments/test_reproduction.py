@@ -130,9 +130,9 @@ def test_a_method_has_passed_its_demonstrator_when_it_stays_above() -> None:
     assert crossing([outcome("ilde", 0, 1.0, evaluations=up)], 900.0) == 300
     assert crossing([outcome("ilde", 0, 1.0, evaluations=up)], 700.0) == 100
     assert crossing([outcome("ilde", 0, 1.0, evaluations=up)], 1100.0) is None
-    # The mean curve of two seeds is read, at the steps both have; too few evaluations leave the training scores.
+    # The mean curve of two seeds is read, at the steps both have.
     low = Curve((100, 200, 300, 400), (0.0, 0.0, 900.0, 900.0))
-    pair = [outcome("ilde", 0, 1.0, evaluations=up), outcome("ilde", 1, 1.0, training=low)]
+    pair = [outcome("ilde", 0, 1.0, evaluations=up), outcome("ilde", 1, 1.0, evaluations=low)]
     assert crossing(pair, 900.0) == 300
     assert crossing([outcome("ilde", 0, 1.0)], 900.0) is None
 

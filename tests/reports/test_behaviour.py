@@ -18,12 +18,40 @@ def test_equals_reach_the_same_and_everything() -> None:
     assert min(reached.values()) > 0.8
 
 
-def test_who_stays_in_a_corner_reaches_its_own_part_of_the_pool() -> None:
+def test_who_stays_in_a_corner_reaches_its_own_part_of_the_space() -> None:
     reached = coverage({"wide": states(0, 1), "narrow": states(0, 0.2, seed=1)}, 0)
-    assert reached["narrow"] == pytest.approx(0.5, abs=0.07)
-    assert reached["wide"] > 0.45  # all of its own, and the corner thinly
+    assert reached["wide"] > 0.9
+    assert reached["narrow"] < 0.05
     apart = coverage({"here": states(0, 1), "there": states(5, 6, seed=1)}, 0)
     assert apart["here"] == pytest.approx(0.5, abs=0.07)
+
+
+OTHERS = {
+    "nobody": {},
+    "a crowd in the same corner": {f"crowd-{n}": states(0, 0.1, seed=10 + n) for n in range(6)},
+    "a crowd elsewhere": {f"crowd-{n}": states(0.8, 0.9, seed=10 + n) for n in range(6)},
+    "others who are everywhere": {f"wide-{n}": states(0, 1, seed=10 + n) for n in range(3)},
+    "some of each": {"crowd": states(0, 0.1, seed=10), "far": states(2, 3, seed=11), "wide": states(0, 1, seed=12)},
+}
+
+
+@pytest.mark.parametrize("others", OTHERS.values(), ids=OTHERS)
+def test_who_is_everywhere_reaches_more_than_who_stays_whatever_the_others_do(others: dict[str, np.ndarray]) -> None:
+    reached = coverage({"spread": states(0, 1), "stays": states(0, 0.1, seed=1), **others}, 0)
+    assert reached["spread"] > 2 * reached["stays"]
+
+
+def test_a_crowd_makes_nobody_reach_more() -> None:
+    apart = {"here": states(0, 1), "there": states(0.5, 2, seed=1)}
+    alone = coverage(apart, 0)
+    crowded = coverage(apart | {f"there-{n}": apart["there"] for n in range(5)}, 0)
+    for name, part in alone.items():
+        assert crowded[name] == pytest.approx(part, abs=0.06)
+
+
+def test_a_feature_that_never_changes_does_not_matter() -> None:
+    still = {name: np.column_stack([s, np.full(len(s), 7.0)]) for name, s in {"one": states(0, 1)}.items()}
+    assert coverage(still, 0)["one"] > 0.8
 
 
 def test_coverage_does_not_depend_on_units_or_on_how_long_one_played() -> None:

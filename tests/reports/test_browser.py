@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from PIL import Image
 
 from ilde.reports.page import Report, render
+from ilde.reports.tables import WordTable
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 LAPTOP, PHONE = 1280, 390
@@ -78,7 +80,14 @@ def measured(browser: str, pages: list[tuple[str, int]], folder: Path) -> Any:
 
 
 def test_nothing_reaches_beyond_the_edge_and_what_does_is_noticed(browser: str, report: Report, tmp_path: Path) -> None:
-    page = render(report)
+    row = (
+        "ILDE, from 10% of a/b",
+        "HalfCheetah",
+        "70,566 ± 75,310",
+        "7,460 ± 1,000 (last four evaluations: 7,000 ± 100)",
+    )
+    words = WordTable("A table", ("row", "task", "paper", "ours"), ((*row[:3], "-"), row), ("a note " * 30,))
+    page = render(replace(report, paper=(words,))).replace("<details>", '<details open="">')
     wide = page.replace("<h2>", '<div style="width:2000px">wide</div><h2>', 1)
     laptop, phone, beyond = measured(browser, [(page, LAPTOP), (page, PHONE), (wide, PHONE)], tmp_path)
     assert laptop == {"width": LAPTOP, "beyond": [], "scrolled": 0}

@@ -14,6 +14,7 @@ from ilde.reports.across import aggregate
 from ilde.reports.comparison import CONTROLS, Comparison, compare
 from ilde.reports.outcomes import FinalScore, Outcome
 from ilde.reports.rows import Row, Verdict
+from ilde.reports.tables import difference_table
 
 
 def only(outcomes: Sequence[Outcome], **options: Any) -> Comparison:
@@ -53,6 +54,20 @@ def test_a_control_whose_difference_may_be_nothing_is_named() -> None:
 
 def test_a_method_below_a_control_does_not_imitate() -> None:
     assert verdict_of(seeds("ilde", (-999, -1000, -1001)) + controls()).overlapping == CONTROLS
+
+
+def test_a_row_whose_interval_overlaps_a_controls_is_not_shown_though_the_difference_is_above_zero() -> None:
+    spread = seeds("constant", (-450.0, -190.0, -10.0))
+    comparison = only(seeds("hype-ilde", (290, 790, 1020)) + controls(leave_out=("constant", "shuffled")) + spread)
+    row = row_of(comparison, "hype-ilde")
+    (difference,) = [d for d in row.differences if d.control == "constant"]
+    assert difference.interval[0] > 0
+    assert (difference.apart, difference.overlaps, difference.shown) == (False, True, False)
+    assert row.verdict is not None
+    assert "constant" in row.verdict.overlapping
+    words = difference_table(comparison)
+    assert words is not None
+    assert [note for note in words.notes if "the two intervals overlap" in note and "hype-ilde (" in note]
 
 
 def test_a_missing_control_is_named() -> None:
@@ -109,6 +124,15 @@ def test_a_random_policy_and_a_method_without_steps_know_no_budget() -> None:
     runs = controls(leave_out=("random",)) + seeds("random", (-300, -301), env_steps=0)
     assert verdict_of(runs + seeds("ilde", (990, 1000))).imitates
     assert verdict_of(runs + seeds("vail", (990, 1000), env_steps=0), "vail").imitates
+
+
+def test_a_method_without_steps_is_held_against_the_strongest_budget_of_a_control() -> None:
+    early, late = seeds("constant", (-100, -101), env_steps=100), seeds("constant", (989, 991), env_steps=2 * STEPS)
+    runs = controls(leave_out=("constant",)) + seeds("bc", (990, 1000, 1010), env_steps=0)
+    for weak, strong in ((early, late), (late, early)):
+        swapped = [replace(run, env_steps=o.env_steps) for run, o in zip(late, strong, strict=True)]
+        others = [replace(run, env_steps=o.env_steps) for run, o in zip(early, weak, strict=True)]
+        assert str(verdict_of(runs + swapped + others, "bc")) == "not shown to imitate (constant)"
 
 
 def test_a_row_is_held_against_controls_with_its_own_settings() -> None:
@@ -208,6 +232,16 @@ def test_few_episodes_are_told() -> None:
     assert "final scores are means over as few as 1 episode a seed" in only(runs).notes
 
 
+def test_episodes_that_mostly_end_at_the_time_limit_are_told() -> None:
+    limited = seeds("ilde", (1, 2), greedy=FinalScore(1.0, 1.0, 20, truncated=20, length=900.0))
+    half = seeds("vail", (1, 2), greedy=FinalScore(1.0, 1.0, 20, truncated=10))
+    assert only(limited + half).notes[-1] == (
+        "episodes that ended at the time limit: ilde (40 of 40, 900 steps each on average)"
+    )
+    assert only(limited + seeds("vail", (1, 2))).notes[-1] == "every episode ended at the time limit"
+    assert not any("time limit" in note for note in only(half + seeds("ilde", (1, 2))).notes)
+
+
 def test_there_are_no_ratios_to_a_demonstrator_that_is_not_above_zero() -> None:
     comparison = only(seeds("ilde", (-5, -4), demonstrator=-4.05))
     assert row_of(comparison, "ilde").ratio is None
@@ -239,10 +273,19 @@ def test_several_tasks_are_joined_by_their_ratios() -> None:
     assert (len(ilde.tasks), ilde.seeds) == (2, 4)
     # Ratios 1, 2 and 1, 3: the mean of the tasks' means 1.5 and 2; the middle two of all four.
     assert (ilde.mean, ilde.iqm) == (1.75, 1.5)
-    assert ilde.interval is not None
-    assert 1 <= ilde.interval[0] < 1.5 < ilde.interval[1] <= 2.5
+    assert ilde.interval is None  # of two seeds a task
     # 4 of 4 on the first task; 100 and 300 against 200 and 0 win 3 of 4 on the second.
     assert [(chance.control, chance.value) for chance in ilde.chances] == [("constant", 0.875)]
+
+
+def test_five_seeds_on_each_task_have_an_interval_together() -> None:
+    first = seeds("ilde", (900, 1800, 1000, 1100, 1200))
+    elsewhere = seeds("ilde", (900, 1500, 1000, 1100, 1200), task="Hopper-v5", demos_hash="d" * 64)
+    (five,) = aggregate(compare(first + elsewhere))
+    assert five.interval is not None
+    assert 1 <= five.interval[0] < five.iqm < five.interval[1] <= 2
+    (four,) = aggregate(compare(first + elsewhere[:4]))
+    assert four.interval is None
 
 
 def test_a_control_of_another_budget_is_no_measure_over_tasks_either() -> None:

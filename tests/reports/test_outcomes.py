@@ -59,10 +59,12 @@ def test_evaluations_that_were_cut_short_make_no_curve(tmp_path: Path) -> None:
     path = make_run(tmp_path / "a", evaluations=(9, 1, 2, 3, 6))
     journal = path / "evaluations.jsonl"
     rows = [json.loads(line) for line in journal.read_text().splitlines()]
-    along = next(row for row in rows if not row["final"])
-    journal.write_text("".join(json.dumps(row | {"capped": int(row is along)}) + "\n" for row in rows))
-    outcome = read_outcome(path, "a")
-    assert (outcome.evaluations, outcome.last_points) == (Curve(), None)
+    first, second, *_ = (row for row in rows if not row["final"])
+    # The first of five is not among the last four, the second is.
+    for cut, last_four in ((first, 3), (second, None)):
+        journal.write_text("".join(json.dumps(row | {"capped": int(row is cut)}) + "\n" for row in rows))
+        outcome = read_outcome(path, "a")
+        assert (outcome.evaluations, outcome.last_points) == (Curve(), last_four)
     assert outcome.greedy is not None
     assert outcome.greedy.capped == 0
     last = rows[-1]
@@ -177,6 +179,25 @@ def test_outcomes_come_back_from_their_file(tmp_path: Path) -> None:
     save_outcomes(outcomes, tmp_path / "new" / "o.json")
     assert load_outcomes(tmp_path / "new" / "o.json") == outcomes
     assert gather([tmp_path / "new" / "o.json"]).outcomes == outcomes
+
+
+def test_how_episodes_ended_is_kept_where_a_run_tells_it(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "runs" / "a")
+    journal = path / "evaluations.jsonl"
+    rows = [json.loads(line) for line in journal.read_text().splitlines()]
+    journal.write_text("".join(json.dumps(row | {"truncated": 7, "length": 1 / 3}) + "\n" for row in rows))
+    (outcome,) = gather([tmp_path / "runs"]).outcomes
+    assert outcome.greedy == FinalScore(1000.0, 10.0, 20, truncated=7, length=0.33333)
+    save_outcomes([outcome], tmp_path / "o.json")
+    assert load_outcomes(tmp_path / "o.json") == (outcome,)
+
+
+def test_a_file_from_before_is_written_again_byte_for_byte(tmp_path: Path) -> None:
+    kept = Path(__file__).parents[2] / "results" / "baselines.outcomes.json"
+    outcomes = load_outcomes(kept)
+    assert {(o.greedy.truncated, o.greedy.length) for o in outcomes if o.greedy} == {(None, None)}
+    save_outcomes(outcomes, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == kept.read_bytes()
 
 
 def test_the_file_does_not_depend_on_the_order_and_is_small(tmp_path: Path) -> None:

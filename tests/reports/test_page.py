@@ -7,20 +7,24 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
+from made_outcomes import seeds
 from made_runs import make_run, make_study, report_on
 
 from ilde.config import QUICK
-from ilde.reports.charts import Scale, scale_over
-from ilde.reports.curves import band, shares
+from ilde.reports.across import aggregate
+from ilde.reports.charts import Line, Scale, keys, line_chart, scale_over, score_strip
+from ilde.reports.comparison import compare
+from ilde.reports.curves import Band, band, shares
 from ilde.reports.documents import document
 from ilde.reports.films import Film
 from ilde.reports.gathering import gather
 from ilde.reports.markup import Html, element, join
 from ilde.reports.outcome_files import save_outcomes
 from ilde.reports.outcomes import Curve
-from ilde.reports.page import Report, render, term_style
-from ilde.reports.tables import all_tables, markdown
+from ilde.reports.page import Report, line_styles, render, term_style
+from ilde.reports.tables import across_table, all_tables, markdown
 
 NASTY = "<script>alert('&\"1\"')</script>"
 
@@ -90,6 +94,37 @@ def test_the_page_asks_for_nothing_and_runs_nothing(report: Report) -> None:
 
 def test_the_page_is_small(report: Report) -> None:
     assert len(render(report)) < 150_000
+
+
+def test_the_page_says_why_a_difference_has_no_interval() -> None:
+    runs = seeds("ilde", (1.0, 1.0)) + seeds("constant", (0.0, 0.0)) + seeds("entropy", (0.0,))
+    text = text_of(render(Report("A study", compare(runs), (), {}, {})))
+    assert "without any spread: no interval" in text
+    assert "with one seed: no interval" in text
+
+
+def test_an_interval_that_goes_on_beyond_its_strip_is_marked() -> None:
+    scale = Scale(0, 10)
+    bars = {(-1.0, 11.0): "bar beyond-low beyond-high", (-1.0, 5.0): "bar beyond-low", (1.0, 5.0): "bar"}
+    for interval, style in bars.items():
+        strip = score_strip((2.0, 3.0), interval, None, scale)
+        assert Tags(strip).seen[1][1]["class"] == style
+
+
+def test_a_band_that_goes_on_beyond_the_chart_has_a_marked_edge() -> None:
+    steps, mean = np.array([0.0, 10.0, 20.0, 30.0]), np.array([0.0, 5.0, 5.0, 10.0])
+    for spread, edges in ((np.array([0.0, 99.0, 99.0, 0.0]), ["M333 0H667M333 1000H667"]), (np.zeros(4), [])):
+        chart = line_chart("a", [Line("x", "c0", Band(steps, mean, spread, (0.0, 10.0)))], None)
+        found = [a["d"] for _, a in Tags(chart).seen if (a.get("class") or "").startswith("beyond")]
+        assert found == edges
+
+
+def test_a_control_at_two_budgets_is_drawn_in_two_ways() -> None:
+    runs = seeds("ilde", (1, 2)) + seeds("constant", (1, 2)) + seeds("constant", (1, 2), env_steps=100)
+    styles = line_styles(compare(runs))
+    assert (styles["constant (100 steps)"], styles["constant (400,000 steps)"]) == ("k2", "k2 again-1")
+    legend = keys([("constant", f"line {styles['constant (400,000 steps)']}")])
+    assert 'class="key k2 again-1"' in legend
 
 
 def test_films_stand_in_the_page(report: Report) -> None:
@@ -165,7 +200,21 @@ def test_two_tasks_have_a_table_together(tmp_path: Path) -> None:
     both = report_on(tmp_path)
     assert "All tasks" in text_of(render(both))
     first = all_tables(both.comparisons, both.aggregates)[0]
-    assert first.rows[0][:5] == ("ilde", "2", "4", "1.12", "1.12")
+    assert first.columns[:7] == ("method", "steps", "tasks", "runs", "mean ratio", "IQM ratio", "95% interval")
+    assert first.rows[0][:7] == ("ilde", "81,920", "2", "4", "1.12", "1.12", "-")
+    assert first.notes == ("an interval takes 5 seeds on each task that are not all alike",)
+    (entry, *_) = document(both.comparisons, both.aggregates)["all_tasks"]
+    assert (entry["env_steps"], entry["interval"]) == ((81_920, 81_920), None)
+
+
+def test_other_budgets_stand_beside_each_other_with_their_steps() -> None:
+    elsewhere = {"task": "Hopper-v5", "demos_hash": "d" * 64}
+    runs = [*seeds("ilde", (1, 2)), *seeds("ilde", (1, 2), **elsewhere, env_steps=900_000)]
+    runs += [*seeds("vail", (1, 2), env_steps=100), *seeds("vail", (1, 2), **elsewhere, env_steps=100)]
+    words = across_table(aggregate(compare(runs)))
+    assert words is not None
+    assert [row[:2] for row in words.rows] == [("ilde", "400,000 to 900,000"), ("vail", "100")]
+    assert "rows of different steps do not compare" in words.notes
 
 
 def test_text_is_escaped_unless_it_is_html() -> None:

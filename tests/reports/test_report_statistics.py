@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from ilde.reports.statistics import (
+    FEWEST,
     bootstrap_interval,
     difference_interval,
     improvement,
@@ -74,24 +75,24 @@ def test_the_probability_of_improvement_is_averaged_over_tasks_whatever_their_se
     assert improvement([won, lost], [base, base]) == 0.5
 
 
-def test_the_bootstrap_of_a_constant_is_a_point() -> None:
-    assert bootstrap_interval(pooled_iqm, [np.full(4, 2.0), np.full(3, 2.0)], generator()) == (2.0, 2.0)
+def test_the_bootstrap_of_a_constant_makes_nothing_certain() -> None:
+    assert bootstrap_interval(pooled_iqm, [np.full(5, 2.0), np.full(6, 2.0)], generator()) is None
 
 
 def test_the_bootstrap_agrees_with_all_resamples_of_a_small_sample() -> None:
-    values = scores_of([0, 1, 5, 7])
-    resampled = [sum(sorted(chosen)[1:3]) / 2 for chosen in itertools.product(values, repeat=4)]
+    values = scores_of([0, 1, 5, 7, 12])
+    resampled = [sum(sorted(chosen)[1:4]) / 3 for chosen in itertools.product(values, repeat=5)]
     expected = np.percentile(resampled, (2.5, 97.5), method="inverted_cdf")
-    assert tuple(expected) == (0.0, 7.0)  # 13 of 256 resamples have three or four zeros, as many three or four sevens
-    assert bootstrap_interval(pooled_iqm, [values], generator(), resamples=20_000) == tuple(expected)
-    means = [sum(chosen) / 4 for chosen in itertools.product(values, repeat=4)]
+    assert bootstrap_interval(pooled_iqm, [values], generator(), resamples=20_000) == pytest.approx(tuple(expected))
+    means = [sum(chosen) / 5 for chosen in itertools.product(values, repeat=5)]
     found = bootstrap_interval(lambda strata: strata[0].mean(-1), [values], generator(), resamples=20_000)
-    assert found == tuple(np.percentile(means, (2.5, 97.5), method="inverted_cdf"))
+    assert found == pytest.approx(tuple(np.percentile(means, (2.5, 97.5), method="inverted_cdf")))
 
 
 def test_the_bootstrap_resamples_within_tasks() -> None:
     # Were seeds drawn from all tasks together, the mean would wander by tens.
-    interval = bootstrap_interval(pooled_iqm, [scores_of([0, 0.1]), scores_of([100, 100.1])], generator())
+    low, high = scores_of([0, 0, 0, 0.1, 0.1]), scores_of([100, 100, 100, 100.1, 100.1])
+    interval = bootstrap_interval(pooled_iqm, [low, high], generator())
     assert interval is not None
     assert 50 <= interval[0] <= interval[1] <= 50.1
 
@@ -102,11 +103,13 @@ def test_the_bootstrap_is_the_same_for_the_same_generator_only() -> None:
     assert first == same != bootstrap_interval(pooled_iqm, strata, np.random.default_rng(8))
 
 
-def test_a_task_with_one_seed_has_no_bootstrap_interval() -> None:
-    single, several = scores_of([1.0]), scores_of([1.0, 2.0])
-    assert bootstrap_interval(pooled_iqm, [several, single], generator()) is None
-    assert improvement_interval([several], [single], generator()) is None
-    assert improvement_interval([single], [several], generator()) is None
+@pytest.mark.parametrize("size", range(1, FEWEST))
+def test_a_task_with_few_seeds_has_no_bootstrap_interval(size: int) -> None:
+    few, enough = drawn(size), drawn(FEWEST, 1)
+    assert bootstrap_interval(pooled_iqm, [enough, few], generator()) is None
+    assert improvement_interval([enough], [few], generator()) is None
+    assert improvement_interval([few], [enough], generator()) is None
+    assert bootstrap_interval(pooled_iqm, [enough, enough], generator()) is not None
 
 
 def test_the_interval_of_the_probability_of_improvement_holds_it() -> None:
@@ -116,8 +119,8 @@ def test_the_interval_of_the_probability_of_improvement_holds_it() -> None:
     assert 0 <= interval[0] < improvement(ours, theirs) < interval[1] <= 1
 
 
-def test_the_probability_of_improvement_of_disjoint_samples_is_sure() -> None:
-    assert improvement_interval([scores_of([4, 5])], [scores_of([1, 2])], generator()) == (1, 1)
+def test_that_samples_are_disjoint_makes_nothing_certain() -> None:
+    assert improvement_interval([drawn(6) + 100], [drawn(6, 1)], generator()) is None
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(3, 3), (5, 2), (2, 20)])

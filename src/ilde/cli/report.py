@@ -31,6 +31,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def run_report(args: argparse.Namespace) -> int:
     """Read runs, compare them, and write what was asked for."""
     from ilde.cli.filming import film_tasks
+    from ilde.experiments.measured import measured_tables
     from ilde.reports.across import aggregate
     from ilde.reports.comparison import compare
     from ilde.reports.documents import document
@@ -40,7 +41,8 @@ def run_report(args: argparse.Namespace) -> int:
     gathered = _gather(args.runs)
     comparisons = compare(gathered.outcomes, greedy=not args.sampled)
     films = film_tasks(comparisons, gathered.folders, _note) if args.film else {}
-    report = Report(args.title, comparisons, aggregate(comparisons), films, gathered.skipped)
+    paper = measured_tables(gathered.outcomes) if args.out else ()
+    report = Report(args.title, comparisons, aggregate(comparisons), films, gathered.skipped, paper)
     tables = all_tables(report.comparisons, report.aggregates)
     written = _write(args, gathered, report, tables)
     if args.json:
@@ -111,6 +113,6 @@ VERBS = (
         "ilde report runs/ --out report.html",
         run_report,
         _arguments,
-        details="A method is said to imitate where the 95% interval of its difference to every control lies above 0.",
+        details="A method is said to imitate where its 95% interval lies above that of every control.",
     ),
 )

@@ -30,12 +30,14 @@ class Aggregate:
     tasks: tuple[str, ...]
     seeds: int
     """Runs in all."""
+    env_steps: tuple[int, ...]
+    """The budget on each task."""
     mean: float
     """Of the tasks' mean ratios, as the paper averages them."""
     iqm: float
     """The interquartile mean of all runs' ratios."""
     interval: Interval | None
-    """Of the interquartile mean: 95%, by resampling seeds within tasks; None if a task has one seed."""
+    """Of the interquartile mean: 95%, by resampling seeds within tasks; None if a task has too few."""
     chances: tuple[Chance, ...]
 
 
@@ -60,6 +62,7 @@ def _aggregate(label: str, tasks: Sequence[tuple[str, dict[str, Row]]]) -> Aggre
         kind=rows[0].kind,
         tasks=titles,
         seeds=sum(len(ratios) for ratios in strata),
+        env_steps=tuple(row.env_steps for row in rows),
         mean=float(sum(ratios.mean() for ratios in strata)) / len(strata),
         iqm=float(statistics.pooled_iqm(strata)),
         interval=statistics.bootstrap_interval(statistics.pooled_iqm, strata, generator),

@@ -7,7 +7,7 @@ classifier is judged on states it was not fitted to. Left out: images, where nei
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -24,31 +24,47 @@ from ilde.randomness import numpy_generator, torch_generator
 States: TypeAlias = NDArray[np.float64]
 """One row for each state."""
 
-NEIGHBOURS = 5
-"""A state is reached by whoever comes nearer to it than its fifth neighbour among all states."""
+AGAIN = 0.99
+"""The part of its own states that every visitor comes back to within the radius."""
+EDGES = (0.01, 0.99)
+"""Quantiles of a visitor's states between which a feature is said to be visited."""
 FITTING_STEPS = 500
 BATCH = 128
 WIDTH = 64
 
 
 def coverage(visited: Mapping[str, States], seed: int) -> dict[str, float]:
-    """For each visitor, the part of what all of them visited that it reaches.
+    """For each visitor, the part of the space visited by any of them that it reaches.
 
-    Everybody puts half of its states into the pool, equally many, and reaches with the other half. A state of the pool
-    is reached where one of them lies within the distance of its `NEIGHBOURS`-th neighbour in the pool.
+    Everybody puts half of its states into the pool, equally many, and reaches with the other half. What is counted is a
+    net over the pool, whose points lie more than one radius apart: a place counts once, however many crowd there.
     """
-    halves = {name: _halves(states, seed, name) for name, states in visited.items()}
+    widths = _widths(list(visited.values()))
+    halves = {name: _halves(states / widths, seed, name) for name, states in visited.items()}
     fewest = min(len(shown) for shown, _ in halves.values())
+    trees = {name: cKDTree(kept[:fewest]) for name, (_, kept) in halves.items()}
+    own = [trees[name].query(shown[:fewest])[0] for name, (shown, _) in halves.items()]
+    radius = max(float(np.quantile(distances, AGAIN)) for distances in own)
     pool = np.concatenate([shown[:fewest] for shown, _ in halves.values()])
-    mean, spread = pool.mean(0), pool.std(0) + 1e-8
-    pool = (pool - mean) / spread
-    radius = cKDTree(pool).query(pool, k=NEIGHBOURS + 1)[0][:, -1]  # the first neighbour is the state itself
+    net = _net(pool[numpy_generator(seed, "behaviour-net").permutation(len(pool))], radius)
+    return {name: float(np.mean(tree.query(net)[0] <= radius)) for name, tree in trees.items()}
 
-    def reached(states: States) -> float:
-        distance = cKDTree((states[:fewest] - mean) / spread).query(pool)[0]
-        return float(np.mean(distance <= radius))
 
-    return {name: reached(kept) for name, (_, kept) in halves.items()}
+def _widths(visitors: Sequence[States]) -> States:
+    """How wide each feature was visited by all together; quantiles of each, so that no crowd has a larger say."""
+    edges = np.array([np.quantile(states, EDGES, axis=0) for states in visitors])
+    widths: States = edges[:, 1].max(0) - edges[:, 0].min(0)
+    return np.where(widths > 0, widths, 1.0)
+
+
+def _net(states: States, radius: float) -> States:
+    """Some of the states, no two within the radius of each other and no other state beyond it."""
+    tree, free, net = cKDTree(states), np.ones(len(states), bool), []
+    for number, state in enumerate(states):
+        if free[number]:
+            net.append(state)
+            free[tree.query_ball_point(state, radius)] = False
+    return np.array(net)
 
 
 def discriminator_gap(visited: States, shown: States, seed: int) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ilde.reports.curves import Band
 from ilde.reports.markup import Html, element, join
@@ -21,6 +22,8 @@ SIDE = 1000
 TICKS = 5
 FEW = 6
 """Lines whose bands can still be told apart."""
+SIDES = ("beyond-low", "beyond-high")
+"""Classes of an interval that goes on beyond an end of its strip."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,10 @@ class Scale:
     def __call__(self, value: float) -> float:
         """The place of a value, cut off at the ends."""
         return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def holds(self, value: float) -> bool:
+        """Whether a value lies within the ends."""
+        return self.low <= value <= self.high
 
     def ticks(self, count: int = TICKS) -> list[float]:
         """About so many round values within it."""
@@ -82,7 +89,7 @@ def keys(entries: Sequence[tuple[str, str]]) -> Html:
     for label, style in entries:
         shape = element("path", d="M0 5H26V9H0Z" if style.startswith("share") else "M0 7H26", class_=style)
         drawing = element("svg", shape, viewBox="0 0 26 14", aria_hidden="true")
-        items.append(element("li", drawing, label, class_=f"key {style.split()[-1]}"))
+        items.append(element("li", drawing, label, class_=f"key {style.partition(' ')[2]}"))
     return element("ul", *items, class_="keys")
 
 
@@ -111,7 +118,8 @@ def score_strip(scores: Sequence[float], interval: Interval | None, goal: float 
     marks = []
     if interval is not None:
         left, right = scale(interval[0]), scale(interval[1])
-        marks.append(element("i", class_="bar", style=f"left:{left:.2%};width:{right - left:.2%}"))
+        beyond = "".join(f" {side}" for side, end in zip(SIDES, interval, strict=True) if not scale.holds(end))
+        marks.append(element("i", class_=f"bar{beyond}", style=f"left:{left:.2%};width:{right - left:.2%}"))
     if goal is not None:
         marks.append(element("i", class_="goal", style=f"left:{scale(goal):.2%}"))
     marks += [element("i", class_="dot", style=f"left:{scale(value):.2%}") for value in scores]
@@ -158,7 +166,17 @@ def _interval(line: Line, across: Scale, up: Scale) -> Html:
     steps, mean = line.band.env_steps, line.band.mean
     points = _points(steps, mean + spread, across, up)
     points += _points(steps[::-1], (mean - spread)[::-1], across, up)
-    return element("polygon", points=" ".join(points), class_=f"band {line.style}")
+    above, below = mean + spread > up.high, mean - spread < up.low
+    edges = _runs(above, steps, across, 0) + _runs(below, steps, across, SIDE)
+    beyond = element("path", d=edges, class_=f"beyond {line.style}") if edges else Html()
+    return join(element("polygon", points=" ".join(points), class_=f"band {line.style}"), beyond)
+
+
+def _runs(out: NDArray[np.bool_], steps: Scores, across: Scale, height: int) -> str:
+    """Along an edge of the chart, the stretches on which a band goes on beyond it."""
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], out, [False]]).astype(int))).reshape(-1, 2)
+    places = [[SIDE * across(float(steps[k])) for k in (first, last - 1)] for first, last in ends]
+    return "".join(f"M{left:.0f} {height}H{right:.0f}" for left, right in places)
 
 
 def _curve(line: Line, across: Scale, up: Scale) -> Html:

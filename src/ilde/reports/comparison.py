@@ -1,7 +1,8 @@
 """One table for each task: methods beside the controls, at equal budget, and what their difference shows.
 
-"imitates" is said of a row only where the 95% interval of its difference to every control lies above 0. A control that
-is missing, that had another budget, or that has a single seed, is named, and nothing is claimed.
+"imitates" is said of a row only where its 95% interval lies above that of every control, and the interval of their
+difference above 0. A control that is missing, that had another budget, or that has a single seed, is named, and nothing
+is claimed.
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ def _judged(row: Row, rows: Sequence[Row], controls: Sequence[str]) -> Row:
     absent = [name for name, control in found.items() if control is None]
     ran = [name for name in absent if any(_is_control(other, name) for other in rows)]
     verdict = Verdict(
-        overlapping=tuple(_doubt(d, c) for d, c in zip(differences, present, strict=True) if not d.shown),
+        overlapping=tuple(f"{d.control} {d.doubt}".rstrip() for d in differences if not d.shown),
         missing=tuple(name for name in absent if name not in ran),
         elsewhere=tuple(ran),
         single=len(row.scores) == 1,
@@ -180,22 +181,15 @@ def _judged(row: Row, rows: Sequence[Row], controls: Sequence[str]) -> Row:
     return replace(row, differences=differences, verdict=verdict)
 
 
-def _doubt(difference: Difference, control: Row) -> str:
-    """A control that a row was not shown to beat, and why there is no interval where there is none."""
-    if difference.bounded:
-        return control.method
-    return f"{control.method} {'with one seed' if len(control.scores) == 1 else 'without any spread'}"
-
-
 def control_of(name: str, row: Row, rows: Sequence[Row]) -> Row | None:
-    """The control a row is held against: at its budget, and as like it as there is."""
+    """The control a row is held against: at its budget, as like it as there is, and of those the strongest."""
 
-    def unlike(control: Row) -> tuple[bool, bool, str]:
+    def rank(control: Row) -> tuple[bool, bool, float, str]:
         reward = row.outcomes[0].reward
-        return control.outcomes[0].reward != reward, not alike(row, control), control.label
+        return control.outcomes[0].reward != reward, not alike(row, control), -control.mean, control.label
 
     fair = [control for control in rows if _is_control(control, name) and same_budget(row, control)]
-    return min(fair, key=unlike, default=None)
+    return min(fair, key=rank, default=None)
 
 
 def _is_control(row: Row, name: str) -> bool:
@@ -219,10 +213,16 @@ def _difference(row: Row, control: Row) -> Difference:
     ours, theirs = [statistics.scores_of(row.scores)], [statistics.scores_of(control.scores)]
     generator = numpy_generator(0, f"{row.label} against {control.label}")
     return Difference(
-        control.method,
-        alike(row, control),
-        row.mean - control.mean,
-        statistics.difference_interval(row.scores, control.scores),
-        float(statistics.improvement(ours, theirs)),
-        statistics.improvement_interval(ours, theirs, generator),
+        control=control.method,
+        alike=alike(row, control),
+        mean=row.mean - control.mean,
+        interval=statistics.difference_interval(row.scores, control.scores),
+        apart=_apart(row, control),
+        seeds=len(control.scores),
+        probability=float(statistics.improvement(ours, theirs)),
+        probability_interval=statistics.improvement_interval(ours, theirs, generator),
     )
+
+
+def _apart(row: Row, control: Row) -> bool:
+    return row.interval is not None and control.interval is not None and row.interval[0] > control.interval[1]

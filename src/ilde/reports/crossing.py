@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from ilde.reports.outcomes import Curve, Outcome
+from ilde.reports.outcomes import Outcome
 
 ENOUGH = 4
 """Evaluations along the way that make a curve; with fewer, training scores are read."""
+Read: TypeAlias = Literal["evaluations", "training scores"]
 
 
 def crossing(outcomes: Sequence[Outcome], demonstrator: float | None) -> int | None:
     """The steps from which the mean curve over seeds stays at or above the demonstrator; None where it never does."""
-    curves = [_curve(outcome) for outcome in outcomes]
+    evaluated = curve_read(outcomes) == "evaluations"
+    curves = [outcome.evaluations if evaluated else outcome.training for outcome in outcomes]
     if demonstrator is None or not all(curve.values for curve in curves):
         return None
     steps = np.array(min(curves, key=lambda curve: curve.env_steps[-1]).env_steps)
@@ -24,5 +27,7 @@ def crossing(outcomes: Sequence[Outcome], demonstrator: float | None) -> int | N
     return int(steps[first]) if first < len(steps) else None
 
 
-def _curve(outcome: Outcome) -> Curve:
-    return outcome.evaluations if len(outcome.evaluations.values) >= ENOUGH else outcome.training
+def curve_read(outcomes: Sequence[Outcome]) -> Read:
+    """Which curve of a row's seeds is read, the same of all: a mean of greedy and sampled scores would be neither."""
+    whole = all(len(outcome.evaluations.values) >= ENOUGH for outcome in outcomes)
+    return "evaluations" if whole else "training scores"

@@ -32,6 +32,7 @@ def _row_document(row: Row) -> dict[str, Any]:
         d.control: {
             "mean": d.mean,
             "interval": d.interval,
+            "intervals_apart": d.apart,
             "probability_of_improvement": d.probability,
             "probability_interval": d.probability_interval,
         }
@@ -43,5 +44,5 @@ def _row_document(row: Row) -> dict[str, Any]:
 
 def _aggregate_document(entry: Aggregate) -> dict[str, Any]:
     chances = {chance.control: {"value": chance.value, "interval": chance.interval} for chance in entry.chances}
-    names = ("label", "kind", "tasks", "seeds", "mean", "iqm", "interval")
+    names = ("label", "kind", "tasks", "seeds", "env_steps", "mean", "iqm", "interval")
     return {name: getattr(entry, name) for name in names} | {"probability_of_improvement": chances}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ilde.reports.numbers import counted
-from ilde.reports.outcomes import Outcome
+from ilde.reports.outcomes import FinalScore, Outcome
 from ilde.reports.rows import Row
 
 FEW_EPISODES = 10
@@ -20,6 +20,7 @@ def notes_on(rows: Sequence[Row], unfinished: Iterable[Outcome], repeated: Itera
         *_single_seeds(rows),
         *_few_episodes(rows),
         *_cut_short(rows),
+        *_time_limits(rows),
         *_repeated(repeated),
         *_no_ratio(rows),
     )
@@ -75,6 +76,32 @@ def _cut_short(rows: Sequence[Row]) -> list[str]:
     if not cut:
         return []
     return [f"episodes were cut short, so these scores are not of whole ones and nothing is claimed: {', '.join(cut)}"]
+
+
+def _time_limits(rows: Sequence[Row]) -> list[str]:
+    """Where a limit ends most episodes, a score says what was reached in that time, not how long a policy lasts."""
+    known = [(row.label, finals) for row in rows if (finals := _with_ends(row))]
+    counts = [(label, *_ends(finals)) for label, finals in known]
+    if counts and all(ended == episodes for _, ended, episodes, _ in counts):
+        return ["every episode ended at the time limit"]
+    most = [
+        f"{label} ({ended} of {episodes}{length})" for label, ended, episodes, length in counts if 2 * ended > episodes
+    ]
+    return [f"episodes that ended at the time limit: {', '.join(most)}"] if most else []
+
+
+def _with_ends(row: Row) -> list[FinalScore]:
+    """The final scores of which it is known how their episodes ended."""
+    finals = [o.greedy or o.sampled for o in row.outcomes]
+    return [final for final in finals if final is not None and final.truncated is not None]
+
+
+def _ends(finals: Sequence[FinalScore]) -> tuple[int, int, str]:
+    """Episodes that a time limit ended, all episodes, and how long they were on average where that is known."""
+    episodes = sum(final.episodes for final in finals)
+    lengths = [final.length * final.episodes for final in finals if final.length is not None]
+    mean = f", {sum(lengths) / episodes:,.0f} steps each on average" if len(lengths) == len(finals) else ""
+    return sum(final.truncated or 0 for final in finals), episodes, mean
 
 
 def _repeated(outcomes: Iterable[Outcome]) -> list[str]:

@@ -13,13 +13,24 @@ from ilde.reports.outcomes import MALFORMED, Curve, Outcome, canonical, final_sc
 from ilde.reports.writing import write_text
 
 FORMAT = "ilde-outcomes-1"
+FINALS = ("greedy", "sampled")
 
 
 def save_outcomes(outcomes: Iterable[Outcome], path: Path) -> None:
     """Write outcomes as JSON, one line each: the same outcomes give the same bytes, in whatever order they come."""
-    lines = [json.dumps(asdict(o), separators=(",", ":"), allow_nan=False) for o in canonical(outcomes)]
+    lines = [json.dumps(_entry(o), separators=(",", ":"), allow_nan=False) for o in canonical(outcomes)]
     document = f'{{"format":"{FORMAT}","outcomes":[\n' + ",\n".join(lines) + "\n]}\n"
     write_text(path, document)
+
+
+def _entry(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as JSON values; what was not kept of a score is left out, as files from before have it."""
+    finals = {name: final and _known(asdict(final)) for name in FINALS for final in (getattr(outcome, name),)}
+    return asdict(outcome) | finals
+
+
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def load_outcomes(path: Path) -> tuple[Outcome, ...]:
@@ -46,9 +57,7 @@ def _outcome(entry: Mapping[str, Any]) -> Outcome:
         "training": _curve(entry["training"]),
         "evaluations": _curve(entry["evaluations"]),
         "terms": {str(name): _curve(curve) for name, curve in entry["terms"].items()},
-        "greedy": entry["greedy"] and final_score(entry["greedy"]),
-        "sampled": entry["sampled"] and final_score(entry["sampled"]),
-    }
+    } | {name: entry[name] and final_score(entry[name]) for name in FINALS}
     return Outcome(**{**entry, **parts})
 
 

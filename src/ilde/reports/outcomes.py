@@ -52,9 +52,13 @@ class FinalScore:
     episodes: int
     capped: int = 0
     """Episodes among them that were cut short: their returns are not those of whole episodes."""
+    truncated: int | None = None
+    """Episodes that the environment's own time limit ended; None where that was not kept."""
+    length: float | None = None
+    """Mean length of an episode; None where it was not kept."""
 
     def __post_init__(self) -> None:
-        _require_finite((self.mean, self.std))
+        _require_finite((self.mean, self.std, self.length or 0.0))
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class Outcome:
     greedy: FinalScore | None
     sampled: FinalScore | None
     last_points: float | None
-    """The paper's figure: the mean of the last four evaluations along the way; None where episodes were cut short."""
+    """The paper's figure: the mean of the last four evaluations along the way; None where theirs were cut short."""
     training: Curve
     """True scores of the training episodes, of sampled actions."""
     evaluations: Curve
@@ -158,7 +162,7 @@ def _read(folder: RunDirectory, name: str) -> Outcome:
         sampled=finals.get(False),
         last_points=last_points(evaluations),
         training=curve(metrics, "score/raw"),
-        evaluations=curve(_along_the_way(evaluations), "mean"),
+        evaluations=curve(_whole([row for row in evaluations if not row.get("final")]), "mean"),
         terms={term.name: curve(metrics, f"reward/{term.name}") for term in parse_expression(reward)},
         steps_per_second=_rounded(timing[-1]["time/steps_per_second"]) if timing else None,
         provenance=_without_places({key: value for key, value in provenance.items() if key != "demonstrator"}),
@@ -167,19 +171,26 @@ def _read(folder: RunDirectory, name: str) -> Outcome:
 
 def final_score(row: Row) -> FinalScore:
     """The score in a row of a journal, or of a file of outcomes."""
-    return FinalScore(float(row["mean"]), float(row["std"]), int(row["episodes"]), int(row.get("capped", 0)))
+    truncated, length = row.get("truncated"), row.get("length")
+    return FinalScore(
+        mean=float(row["mean"]),
+        std=float(row["std"]),
+        episodes=int(row["episodes"]),
+        capped=int(row.get("capped", 0)),
+        truncated=None if truncated is None else int(truncated),
+        length=None if length is None else _rounded(length),
+    )
 
 
 def last_points(rows: Sequence[Row]) -> float | None:
-    """The paper's figure for a run: the mean of the last four evaluations along the way; None with fewer."""
-    means = [float(row["mean"]) for row in _along_the_way(rows)][-LAST_POINTS:]
-    return sum(means) / LAST_POINTS if len(means) == LAST_POINTS else None
+    """The paper's figure for a run: the mean of the last four evaluations along the way; None with fewer whole ones."""
+    last = _whole([row for row in rows if not row.get("final")][-LAST_POINTS:])
+    return sum(float(row["mean"]) for row in last) / LAST_POINTS if len(last) == LAST_POINTS else None
 
 
-def _along_the_way(rows: Sequence[Row]) -> Sequence[Row]:
-    """Evaluations before the last. One cut short would pull the curve down just where a policy survives: then none."""
-    along = [row for row in rows if not row.get("final")]
-    return [] if any(row.get("capped") for row in along) else along
+def _whole(rows: Sequence[Row]) -> Sequence[Row]:
+    """Evaluations, or none if one was cut short: it would pull the mean down just where a policy survives."""
+    return [] if any(row.get("capped") for row in rows) else rows
 
 
 def spelled_reward(expression: str) -> str:

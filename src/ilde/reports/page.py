@@ -15,11 +15,16 @@ from ilde.reports.markup import Html, element, join
 from ilde.reports.numbers import counted, score
 from ilde.reports.origins import origin_section
 from ilde.reports.outcomes import Outcome
+from ilde.reports.paper_section import paper_section
+from ilde.reports.rows import Row
 from ilde.reports.score_section import across_section, difference_section, score_section
+from ilde.reports.tables import WordTable
 from ilde.rewards.expression import TERMS
 
 COLOURS = 12
 """Classes c0 to c11 of the style sheet; controls have k0 to k4."""
+DASHES = 4
+"""Of a control: its own, then those of the classes again-1 to again-3."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
 """What a browser may load: nothing but what is in the page."""
 
@@ -35,6 +40,8 @@ class Report:
     """By the number of the comparison."""
     skipped: Mapping[str, str]
     """Folders that could not be read, and why."""
+    paper: tuple[WordTable, ...] = ()
+    """Tables of the paper with our numbers beside its own."""
 
 
 def render(report: Report) -> str:
@@ -47,6 +54,7 @@ def render(report: Report) -> str:
         _header(report, len({o.run for o in outcomes})),
         across_section(report.aggregates),
         *sections,
+        paper_section(report.paper),
         _reading(),
         _skipped(report.skipped),
         origin_section(outcomes),
@@ -60,8 +68,15 @@ def line_styles(comparisons: Sequence[Comparison]) -> dict[str, str]:
     rows = {row.label: row for comparison in comparisons for row in comparison.rows}
     own = [label for label, row in rows.items() if row.kind not in ("control", "reference")]
     colours = {label: f"c{number % COLOURS}" for number, label in enumerate(own)}
-    controls = {label: f"k{CONTROLS.index(row.method)}" for label, row in rows.items() if row.kind == "control"}
+    controls = {label: _control_style(label, rows) for label, row in rows.items() if row.kind == "control"}
     return dict.fromkeys(rows, "reference") | colours | controls
+
+
+def _control_style(label: str, rows: Mapping[str, Row]) -> str:
+    """A control's colour, and dashes of its own where it stands there at several budgets or settings."""
+    twins = [other for other, row in rows.items() if row.kind == "control" and row.method == rows[label].method]
+    number = twins.index(label) % DASHES
+    return f"k{CONTROLS.index(rows[label].method)}{f' again-{number}' if number else ''}"
 
 
 def _outcomes(comparison: Comparison) -> list[Outcome]:
@@ -160,8 +175,9 @@ def _reading() -> Html:
     said = (
         "mean ± std over seeds, as the paper prints them; 95% interval: Student's, of the mean over seeds.",
         "ratio: mean over the demonstrator's return; seeds above it: how many scored more than the demonstrator.",
-        "“imitates” is said only where the 95% interval (Welch) of the difference to every control lies above 0; "
-        "otherwise the row is “not shown to imitate”, and the controls in the way are named.",
+        "“imitates” is said only where the 95% interval of a row lies above that of every control, and the interval "
+        "(Welch) of their difference above 0; otherwise the row is “not shown to imitate”, and the controls in the way "
+        "are named.",
         "Bands around curves are 95% intervals of the mean over seeds; a single seed has none.",
     )
     return element("section", element("h2", "How to read this"), element("ul", *(element("li", s) for s in said)))

@@ -27,10 +27,15 @@ class Difference:
     """Whether both ran with the same settings."""
     mean: float
     interval: Interval
-    """Welch's, 95%; infinite where a side has one seed."""
+    """Welch's, 95%; infinite where a side has one seed, or neither any spread."""
+    apart: bool
+    """Whether the row's own interval lies above the control's: one may overlap where the difference is above 0."""
+    seeds: int
+    """Of the control."""
     probability: float
     """That a run of the row beats one of the control."""
     probability_interval: Interval | None
+    """None for fewer seeds than can be resampled."""
 
     @property
     def bounded(self) -> bool:
@@ -40,7 +45,19 @@ class Difference:
     @property
     def shown(self) -> bool:
         """Whether the row is above the control beyond chance."""
-        return self.interval[0] > 0
+        return self.interval[0] > 0 and self.apart
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether only the overlap of the two intervals stands in the way."""
+        return self.interval[0] > 0 and not self.apart
+
+    @property
+    def doubt(self) -> str:
+        """What is wrong with the control where there is no interval."""
+        if self.bounded:
+            return ""
+        return "with one seed" if self.seeds == 1 else "without any spread"
 
 
 @dataclass(frozen=True)
@@ -48,7 +65,7 @@ class Verdict:
     """Whether a row was shown to imitate, and what stands in the way."""
 
     overlapping: tuple[str, ...] = ()
-    """Controls from which the difference may be 0."""
+    """Controls whose interval the row's overlaps, or from which the difference may be 0."""
     missing: tuple[str, ...] = ()
     """Controls that did not run."""
     elsewhere: tuple[str, ...] = ()
@@ -152,7 +169,7 @@ class Row:
 
     @cached_property
     def iqm_interval(self) -> Interval | None:
-        """Its 95% bootstrap interval; None for one seed."""
+        """Its 95% bootstrap interval; None for fewer seeds than can be resampled."""
         strata = [statistics.scores_of(self.scores)]
         return statistics.bootstrap_interval(statistics.pooled_iqm, strata, numpy_generator(0, self.label))
 

@@ -14,6 +14,8 @@ from ilde.reports.tables import ROLES, across_table, ratio
 
 Cell = tuple[str, str]
 """Its column and what stands in it."""
+NONE = (NOTHING, "")
+"""Cells that cards leave out."""
 
 
 def table(columns: Iterable[str], rows: Iterable[Html], kind: str) -> Html:
@@ -29,7 +31,7 @@ def table_row(cells: Sequence[Cell], kind: str = "") -> Html:
     return element(
         "tr",
         element("th", first[1], scope="row"),
-        *(element("td", text, data_label=label, class_="none" if text == NOTHING else None) for label, text in others),
+        *(element("td", text, data_label=label, class_="none" if text in NONE else None) for label, text in others),
         class_=kind or None,
     )
 
@@ -114,10 +116,11 @@ def _difference_row(row: Row, names: Sequence[str]) -> Html:
 def _difference(difference: Difference | None) -> Html:
     if difference is None:
         return Html(NOTHING)
-    words = span(difference.interval) if difference.bounded else "one seed: no interval"
+    words = span(difference.interval) if difference.bounded else f"{difference.doubt}: no interval"
     sign = "yes" if difference.shown else "no"
+    overlap = element("small", "their own intervals overlap") if difference.overlaps else Html()
     chance = element("small", f"wins {difference.probability:.0%} of pairs")
-    return join(element("span", words, class_=f"gap {sign}"), chance)
+    return join(element("span", words, class_=f"gap {sign}"), overlap, chance)
 
 
 def across_section(aggregates: Sequence[Aggregate]) -> Html:

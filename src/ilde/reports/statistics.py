@@ -1,7 +1,8 @@
 """What a few seeds say: means, interquartile means, and intervals that do not claim more than the seeds allow.
 
 Scores of several tasks come as strata, one array of seeds for each task; a resample draws seeds within their task, so
-that no task is ever left out of one. Nothing is known about the spread of a single seed, and none is invented.
+that no task is ever left out of one. Nothing is known about the spread of a single seed, and none is invented; a
+bootstrap of fewer than five would claim to know more than they do.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ Strata: TypeAlias = Sequence[Scores]
 Interval: TypeAlias = tuple[float, float]
 
 RESAMPLES = 2000
+FEWEST = 5
+"""Seeds of a task that are resampled: 95% intervals of three hold the truth about three times in four."""
 LEVEL = 0.95
 
 
@@ -60,7 +63,7 @@ def _wins(ours: Scores, theirs: Scores) -> Scores:
 def bootstrap_interval(
     statistic: Callable[[Strata], Scores], strata: Strata, generator: np.random.Generator, resamples: int = RESAMPLES
 ) -> Interval | None:
-    """The 95% percentile interval of a statistic, seeds resampled within tasks; None if a task has a single seed."""
+    """The 95% percentile interval of a statistic, seeds resampled within tasks; None if a task has too few of them."""
     if not _can_resample(strata):
         return None
     return _percentiles(statistic(_resampled(strata, generator, resamples)))
@@ -69,7 +72,7 @@ def bootstrap_interval(
 def improvement_interval(
     ours: Strata, theirs: Strata, generator: np.random.Generator, resamples: int = RESAMPLES
 ) -> Interval | None:
-    """The 95% bootstrap interval of the probability of improvement; None if either side has one seed on a task."""
+    """The 95% bootstrap interval of the probability of improvement; None if a side has too few seeds on a task."""
     if not (_can_resample(ours) and _can_resample(theirs)):
         return None
     mine, other = (_resampled(strata, generator, resamples) for strata in (ours, theirs))
@@ -94,7 +97,7 @@ def difference_interval(ours: Sequence[float] | Scores, theirs: Sequence[float] 
 
 
 def _can_resample(strata: Strata) -> bool:
-    return all(len(stratum) > 1 for stratum in strata)
+    return all(len(stratum) >= FEWEST for stratum in strata)
 
 
 def _resampled(strata: Strata, generator: np.random.Generator, resamples: int) -> list[Scores]:
@@ -102,6 +105,7 @@ def _resampled(strata: Strata, generator: np.random.Generator, resamples: int) -
     return [stratum[generator.integers(len(stratum), size=(resamples, len(stratum)))] for stratum in strata]
 
 
-def _percentiles(values: Scores) -> Interval:
+def _percentiles(values: Scores) -> Interval | None:
+    """None where no resample differs from another: that disjoint samples stay disjoint does not make certain."""
     low, high = np.percentile(values, (50 - 50 * LEVEL, 50 + 50 * LEVEL))
-    return float(low), float(high)
+    return (float(low), float(high)) if low < high else None

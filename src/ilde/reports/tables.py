@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ilde.reports.across import Aggregate
 from ilde.reports.comparison import Comparison
 from ilde.reports.numbers import NOTHING, plus_minus, score, share, span
 from ilde.reports.rows import Row
+from ilde.reports.statistics import FEWEST
 
 ROLES = {"control": "control", "reference": "true reward", "unguided": "no demonstrations"}
 """What is said of rows that are not there to imitate."""
@@ -71,7 +72,14 @@ def difference_table(comparison: Comparison) -> WordTable | None:
     names = tuple(dict.fromkeys(d.control for row in rows for d in row.differences))
     cells = [(row.label, *(_difference_cell(row, name) for name in names)) for row in rows]
     title = f"{comparison.title}: the method minus the control, 95% interval"
-    return WordTable(title, ("method", *names), tuple(cells)) if rows else None
+    return WordTable(title, ("method", *names), tuple(cells), _overlaps(rows)) if rows else None
+
+
+def _overlaps(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Rows that a table of differences alone would show to be above a control."""
+    found = [(row.label, [d.control for d in row.differences if d.overlaps]) for row in rows]
+    named = [f"{label} ({', '.join(controls)})" for label, controls in found if controls]
+    return (f"above 0, but the two intervals overlap, so nothing is shown: {', '.join(named)}",) if named else ()
 
 
 def _difference_cell(row: Row, control: str) -> str:
@@ -83,16 +91,26 @@ def across_table(aggregates: Sequence[Aggregate]) -> WordTable | None:
     if not aggregates:
         return None
     controls = tuple(dict.fromkeys(chance.control for entry in aggregates for chance in entry.chances))
-    columns = ("method", "tasks", "runs", "mean ratio", "IQM ratio", "95% interval", *(f"beats {c}" for c in controls))
+    beats = (f"beats {control}" for control in controls)
+    columns = ("method", "steps", "tasks", "runs", "mean ratio", "IQM ratio", "95% interval", *beats)
     rows = tuple(_across_cells(entry, controls) for entry in aggregates)
-    uneven = len({entry.tasks for entry in aggregates}) > 1
-    notes = ("rows over different tasks do not compare",) if uneven else ()
-    return WordTable("all tasks: scores over the demonstrator's", columns, rows, notes)
+    return WordTable("all tasks: scores over the demonstrator's", columns, rows, tuple(_uneven(aggregates)))
+
+
+def _uneven(aggregates: Sequence[Aggregate]) -> Iterator[str]:
+    """What keeps rows over several tasks from being compared, and where an interval is."""
+    if len({entry.tasks for entry in aggregates}) > 1:
+        yield "rows over different tasks do not compare"
+    if len({entry.env_steps for entry in aggregates if any(entry.env_steps)}) > 1:
+        yield "rows of different steps do not compare"
+    if any(entry.interval is None for entry in aggregates):
+        yield f"an interval takes {FEWEST} seeds on each task that are not all alike"
 
 
 def _across_cells(entry: Aggregate, controls: Sequence[str]) -> tuple[str, ...]:
     chances = {chance.control: share(chance.value) for chance in entry.chances}
-    own = (entry.label, str(len(entry.tasks)), str(entry.seeds), ratio(entry.mean), ratio(entry.iqm))
+    steps = " to ".join(f"{steps:,}" for steps in sorted({min(entry.env_steps), max(entry.env_steps)}))
+    own = (entry.label, steps, str(len(entry.tasks)), str(entry.seeds), ratio(entry.mean), ratio(entry.iqm))
     interval = NOTHING if entry.interval is None else " to ".join(map(ratio, entry.interval))
     return (*own, interval, *(chances.get(control, NOTHING) for control in controls))
 
