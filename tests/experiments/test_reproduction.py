@@ -345,15 +345,3 @@ def test_the_published_report_of_the_baselines_is_rebuilt_byte_for_byte(tmp_path
     out = tmp_path / "baselines.md"
     assert main(["report", str(RESULTS / "baselines.outcomes.json"), "--markdown", str(out)]) == 0
     assert out.read_bytes() == (RESULTS / "baselines.md").read_bytes()
-
-
-def test_the_verb_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "atari.md"
-    assert main(["reproduce", "atari", "--from", str(RESULTS), "--markdown", str(out)]) == 0
-    assert "70,566 ± 75,310" in capsys.readouterr().out
-    assert out.read_bytes() == (RESULTS / "tables" / "atari.md").read_bytes()
-
-
-def test_an_unknown_table_is_answered_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "atary"]) == 2
-    assert "did you mean atari?" in capsys.readouterr().err.lower()
