@@ -155,6 +155,14 @@ def test_smoke_and_hours_differ_from_the_paper_in_nothing_but_their_cost() -> No
     assert replace(hours["qbert/vail/seed-0"], method="ilde") == other
 
 
+def test_the_cost_of_the_whole_paper_is_counted_in_the_docs() -> None:
+    said = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text(encoding="utf-8")
+    for budget, words in (("paper", "is {} runs that learn"), ("hours", "`--budget hours` is {} runs")):
+        runs = {name: run for table in TABLES for name, run in cells(table, budget).items() if run.method != "expert"}
+        learn = [run for run in runs.values() if find_method(run.method).learner != "none"]
+        assert words.format(f"{len(learn):,}") in said
+
+
 def test_a_variant_changes_what_its_table_is_about() -> None:
     weights = cells("lambda", "hours")
     assert weights["beam_rider/ilde/lambda-2/seed-0"].reward == "vail + 2*giril + entropy"

@@ -1,4 +1,4 @@
-"""`ilde reproduce`: what it reads, what it runs, what it refuses."""
+"""`ilde reproduce`: what we publish with it, what it reads, what it runs, what it refuses."""
 
 from __future__ import annotations
 
@@ -10,9 +10,35 @@ import pytest
 
 from ilde.cli import campaigns
 from ilde.cli.main import main
+from ilde.experiments.paper import PaperTable, paper_tables
+from ilde.experiments.paper.tables import TABLES
+from ilde.experiments.reproduction import reproduce
 from ilde.reports import gathering
+from ilde.reports.gathering import gather
+from ilde.reports.tables import markdown
 
 RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.mark.parametrize("table", paper_tables(), ids=lambda table: table.name)
+def test_every_table_with_a_row_of_ours_is_published_and_rebuilt_byte_for_byte(table: PaperTable) -> None:
+    words = reproduce(table, gather(sorted(RESULTS.rglob("*.outcomes.json"))).outcomes)
+    # Seeds stand beside whatever was measured; recordings are measured themselves.
+    measured = "seeds" not in words.columns or {row[words.columns.index("seeds")] for row in words.rows} != {"-"}
+    kept = RESULTS / "tables" / f"{table.name}.md"
+    assert kept.exists() == measured
+    if measured:
+        assert markdown(table.title, [words]) == kept.read_text(encoding="utf-8")
+
+
+def test_nothing_else_is_published_as_a_table() -> None:
+    assert {path.stem for path in (RESULTS / "tables").iterdir()} <= set(TABLES)
+
+
+def test_the_published_report_of_the_baselines_is_rebuilt_byte_for_byte(tmp_path: Path) -> None:
+    out = tmp_path / "baselines.md"
+    assert main(["report", str(RESULTS / "baselines.outcomes.json"), "--markdown", str(out)]) == 0
+    assert out.read_bytes() == (RESULTS / "baselines.md").read_bytes()
 
 
 def test_the_verb_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import pytest
 from made_outcomes import outcome, seeds
 
-from ilde.cli.main import main
 from ilde.demos import resolve
-from ilde.experiments.paper import PaperTable, paper_table, paper_tables
-from ilde.experiments.paper.tables import TABLES
+from ilde.experiments.paper import paper_table
 from ilde.experiments.quantities import IQM
 from ilde.experiments.recordings import demonstrator_in_words, trained_steps
 from ilde.experiments.reproduction import reproduce
 from ilde.reports.crossing import crossing
-from ilde.reports.gathering import gather
 from ilde.reports.outcomes import Curve, FinalScore, Outcome
-from ilde.reports.tables import markdown
 
-RESULTS = Path(__file__).parents[2] / "results"
 GAME: dict[str, Any] = {
     "task": "ALE/BeamRider-v5",
     "preset": "atari",
@@ -324,24 +317,3 @@ def test_a_figure_shows_its_own_methods_and_the_controls() -> None:
         "mujoco-curves": {"ilde", "vail", "shuffled"},
         "mujoco-ablations": {"ilde", "ilde-no-bonus", "shuffled"},
     }
-
-
-@pytest.mark.parametrize("table", paper_tables(), ids=lambda table: table.name)
-def test_every_table_with_a_row_of_ours_is_published_and_rebuilt_byte_for_byte(table: PaperTable) -> None:
-    words = reproduce(table, gather(sorted(RESULTS.rglob("*.outcomes.json"))).outcomes)
-    # Seeds stand beside whatever was measured; recordings are measured themselves.
-    measured = "seeds" not in words.columns or {row[words.columns.index("seeds")] for row in words.rows} != {"-"}
-    kept = RESULTS / "tables" / f"{table.name}.md"
-    assert kept.exists() == measured
-    if measured:
-        assert markdown(table.title, [words]) == kept.read_text(encoding="utf-8")
-
-
-def test_nothing_else_is_published_as_a_table() -> None:
-    assert {path.stem for path in (RESULTS / "tables").iterdir()} <= set(TABLES)
-
-
-def test_the_published_report_of_the_baselines_is_rebuilt_byte_for_byte(tmp_path: Path) -> None:
-    out = tmp_path / "baselines.md"
-    assert main(["report", str(RESULTS / "baselines.outcomes.json"), "--markdown", str(out)]) == 0
-    assert out.read_bytes() == (RESULTS / "baselines.md").read_bytes()
