@@ -135,9 +135,11 @@ def test_a_run_on_another_recording_stands_in_and_says_so() -> None:
 def test_a_run_without_demonstrations_stands_once_and_beside_the_tables_own_demonstrator() -> None:
     other = GAME | {"demos": "a.npz", "demos_hash": "e" * 64, "demonstrator": 100.0}
     runs = [outcome("ilde", 0, 700.0, **other), outcome("constant", 0, 300.0, **UNSEEN)]
-    assert [row[4] for row in lines("atari", runs, "constant")] == ["3.00"]
+    ((*_, verdict),) = constant = lines("atari", runs, "constant")
+    assert (constant[0][4], verdict) == ("3.00", "above the demonstrator of 10% of a.npz; control")
     runs.append(outcome("ilde", 0, 800.0, **GAME))
-    assert [row[4] for row in lines("atari", runs, "constant")] == ["0.33"]
+    ((*_, verdict),) = constant = lines("atari", runs, "constant")
+    assert (constant[0][4], verdict) == ("0.33", "not above the demonstrator; control")
 
 
 HOPPER: dict[str, Any] = {"task": "Hopper-v5", "demos": "hopper-v5/one-v0", "demonstrator": 3576.1186331161484}

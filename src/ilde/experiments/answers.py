@@ -50,6 +50,17 @@ class Answer:
         return "" if self.on_its_own else f", from {self.comparison.shown}"
 
     @property
+    def measure(self) -> str:
+        """Whose demonstrator it is held against, where neither its own recording nor the table's says so."""
+        there = (self.comparison.task, self.comparison.demos, self.comparison.fraction)
+        told = (
+            self.outcome.demos
+            or not self.comparison.demos
+            or there == (self.config.env, *split_demos(self.config.demos))
+        )
+        return "" if told else f" of {self.comparison.shown}"
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Settings that the table and its notes do not say."""
         preset = f"preset {self.outcome.preset}"

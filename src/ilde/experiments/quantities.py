@@ -63,14 +63,14 @@ def measured(table: PaperTable, label: str, task: str, paper: str, answer: Answe
         ratio=ratio(row.ratio),
         seeds=str(len(row.scores)),
         steps=f"{row.env_steps:,}",
-        verdict="; ".join(part for part in (*answer.remarks, _against_demonstrator(row), verdict(row)) if part),
+        verdict="; ".join(part for part in (*answer.remarks, _against_demonstrator(answer), verdict(row)) if part),
     )
 
 
-def _against_demonstrator(row: Row) -> str:
-    if row.ratio is None:
+def _against_demonstrator(answer: Answer) -> str:
+    if answer.row.ratio is None:
         return ""
-    return "above the demonstrator" if row.ratio > 1 else "not above the demonstrator"
+    return f"{'above' if answer.row.ratio > 1 else 'not above'} the demonstrator{answer.measure}"
 
 
 def reference(answer: Answer, giril: Sequence[Answer]) -> Row | None:
