@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -19,8 +19,10 @@ from ilde.demos.bundled import bundled_names
 from ilde.experiments.grid import Cell, check_demos
 from ilde.experiments.paper import PaperTable, paper_table, paper_tables
 from ilde.experiments.paper.studies import BUDGETS, BudgetName, find_budget, paper_study
+from ilde.experiments.paper.tables import TABLES
 from ilde.methods import find_method
 from ilde.reports.comparison import CONTROLS
+from ilde.reports.outcomes import spelled_reward
 
 each_table = pytest.mark.parametrize("table", paper_tables(), ids=lambda table: table.name)
 each_budget = pytest.mark.parametrize("budget", BUDGETS)
@@ -52,7 +54,7 @@ def cells(table: str, budget: BudgetName) -> dict[str, RunConfig]:
 @each_budget
 @each_table
 def test_every_row_has_a_run_on_every_task(table: PaperTable, budget: BudgetName) -> None:
-    rows = set(table.rows) if table.domain != "demonstrators" else {"expert"}
+    rows = set(map(table.run_of, table.rows)) if table.domain != "demonstrators" else {"expert"}
     found = {cell.id.removeprefix(f"{cell.task}/").rpartition("/")[0] for cell in runs_of(table.name, budget)}
     assert rows <= found
     assert {config.env for config in cells(table.name, budget).values()} == {task.env for task in table.tasks}
@@ -77,6 +79,33 @@ def test_an_id_stands_for_one_run_in_all_studies(budget: BudgetName) -> None:
     for table in paper_tables():
         for name, config in cells(table.name, budget).items():
             assert known.setdefault(name, config) == config, name
+
+
+@each_budget
+def test_no_run_is_made_twice_under_two_names(budget: BudgetName) -> None:
+    known: dict[RunConfig, str] = {}
+    for name in ("atari", "lambda", "noise", "iq-learn"):
+        for run, config in cells(name, budget).items():
+            assert known.setdefault(replace(config, reward=_reward(config)), run) == run
+
+
+def _reward(config: RunConfig) -> str:
+    return spelled_reward(config.reward or find_method(config.method).reward)
+
+
+def test_lambda_10_and_no_noise_are_the_run_of_the_main_table() -> None:
+    assert paper_table("lambda").run_of("ilde/lambda-10") == paper_table("noise").run_of("ilde/tremble-0") == "ilde"
+    assert paper_table("noise").run_of("ilde/tremble-0.3") == "ilde/tremble-0.3"
+    main = cells("atari", "hours")["beam_rider/ilde/seed-0"]
+    assert (
+        cells("lambda", "hours")["beam_rider/ilde/seed-0"] == cells("noise", "hours")["beam_rider/ilde/seed-0"] == main
+    )
+
+
+def test_other_versions_of_a_task_change_no_study() -> None:
+    (hopper,) = [task for task in paper_table("hype").tasks if task.name == "Hopper"]
+    assert hopper.envs == ("Hopper-v4", "Hopper-v5")
+    assert {config.env for name in TABLES for config in cells(name, "hours").values()}.isdisjoint(hopper.also)
 
 
 def test_tables_of_the_same_runs_share_a_study() -> None:
@@ -123,7 +152,15 @@ def test_smoke_and_hours_differ_from_the_paper_in_nothing_but_their_cost() -> No
     whole, hours = cells("atari", "paper"), cells("atari", "hours")
     one, other = (study["qbert/ilde/seed-0"] for study in (whole, hours))
     assert (one.ppo, one.rewards, one.iq) == (other.ppo, other.rewards, other.iq)
-    assert dataclasses.replace(hours["qbert/vail/seed-0"], method="ilde") == other
+    assert replace(hours["qbert/vail/seed-0"], method="ilde") == other
+
+
+def test_the_cost_of_the_whole_paper_is_counted_in_the_docs() -> None:
+    said = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text(encoding="utf-8")
+    for budget, words in (("paper", "is {} runs that learn"), ("hours", "`--budget hours` is {} runs")):
+        runs = {name: run for table in TABLES for name, run in cells(table, budget).items() if run.method != "expert"}
+        learn = [run for run in runs.values() if find_method(run.method).learner != "none"]
+        assert words.format(f"{len(learn):,}") in said
 
 
 def test_a_variant_changes_what_its_table_is_about() -> None:
@@ -131,8 +168,12 @@ def test_a_variant_changes_what_its_table_is_about() -> None:
     assert weights["beam_rider/ilde/lambda-2/seed-0"].reward == "vail + 2*giril + entropy"
     assert weights["beam_rider/wrong-demos/seed-0"].reward is None
     noisy = cells("noise", "hours")
-    assert noisy["beam_rider/ilde/tremble-0.3/seed-0"].demos == "beam_rider/one-life-tremble-0.3-v0:0.1"
-    assert len(noisy) == 6 + 5
+    # Controls that see demonstrations see those of each row; the others need no recording.
+    for method in ("ilde", "wrong-demos", "shuffled"):
+        assert noisy[f"beam_rider/{method}/tremble-0.3/seed-0"].demos == "beam_rider/one-life-tremble-0.3-v0:0.1"
+        assert noisy[f"beam_rider/{method}/seed-0"].demos == "beam_rider/one-life-v0:0.1"
+    assert len(noisy) == 3 * 6 + 3
+    assert len(weights) == 4 + 5
 
 
 def test_hype_has_one_demonstration_and_each_method_its_usual_preset() -> None:

@@ -6,12 +6,15 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ilde.data import UserError
 from ilde.experiments import ray_engine
-from ilde.experiments.ray_engine import connect, fair_gpus, make_token, token_missing
+from ilde.experiments.engine import Attempt
+from ilde.experiments.ray_engine import RayEngine, connect, fair_gpus, make_token, token_missing
 
 
 @pytest.mark.parametrize(
@@ -74,6 +77,51 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(ray_engine, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"--engine ray needs Ray: pip install ilde\[ray\]"):
         connect(None)
+
+
+class LostError(Exception):
+    """An error of Ray's."""
+
+
+class Cluster:
+    """A Ray whose every task is lost with some words."""
+
+    exceptions = SimpleNamespace(TaskCancelledError=type("Cancelled", (LostError,), {}), RayError=LostError)
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 2.0}
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"Alive": True, "Resources": {"CPU": 2.0}}]
+
+    def remote(self, task: object) -> Cluster:
+        return self
+
+    def options(self, **shares: object) -> SimpleNamespace:
+        return SimpleNamespace(remote=lambda attempt, cpus: attempt.id)
+
+    def wait(self, tasks: list[str], **how: object) -> tuple[list[str], list[str]]:
+        return tasks, []
+
+    def get(self, task: str) -> int:
+        raise LostError(self.words)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [("the node died\nat night", "the node died\n"), ("", "LostError\n")], ids=["words", "no words"]
+)
+def test_a_task_that_never_began_still_leaves_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str
+) -> None:
+    monkeypatch.setattr(ray_engine, "connect", lambda address: Cluster(words))
+    engine = RayEngine(None)
+    attempt = Attempt("a/seed-0", Path("deep/a/seed-0"), (), tmp_path)
+    engine.start(attempt)
+    assert engine.ended() == {"a/seed-0": ray_engine.FAILED}
+    assert attempt.log.read_text() == said
 
 
 def test_a_worker_loads_neither_torch_nor_gymnasium() -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-import pytest
 from made_outcomes import outcome, seeds
 
-from ilde.cli.main import main
+from ilde.demos import resolve
 from ilde.experiments.paper import paper_table
+from ilde.experiments.quantities import IQM
+from ilde.experiments.recordings import demonstrator_in_words, trained_steps
 from ilde.experiments.reproduction import reproduce
 from ilde.reports.crossing import crossing
-from ilde.reports.gathering import gather
 from ilde.reports.outcomes import Curve, FinalScore, Outcome
-from ilde.reports.tables import markdown
 
-RESULTS = Path(__file__).parents[2] / "results"
 GAME: dict[str, Any] = {
     "task": "ALE/BeamRider-v5",
     "preset": "atari",
@@ -33,9 +31,9 @@ def lines(table: str, outcomes: list[Outcome], label: str, task: str = "BeamRide
 
 def test_the_papers_number_stands_beside_ours() -> None:
     runs = seeds("ilde", (1800.0, 2000.0, 2200.0), **GAME)
-    ((paper, ours, interval, ratio, count, steps, verdict),) = lines("atari", runs, "ILDE")
+    ((paper, ours, interval, iqm, ratio, count, steps, verdict),) = lines("atari", runs, "ILDE")
     assert (paper, ours, interval) == ("11,453 ± 2,319", "2,000 ± 200", "1,503 to 2,497")
-    assert (ratio, count, steps) == ("2.22", "3", "400,000")
+    assert (iqm, ratio, count, steps) == ("2,000 [1,800 to 2,200]", "2.22", "3", "400,000")
     assert verdict.startswith(
         "above the demonstrator; no `entropy`, `random`, `constant`, `shuffled`, `wrong-demos` run"
     )
@@ -43,8 +41,18 @@ def test_the_papers_number_stands_beside_ours() -> None:
 
 def test_what_was_not_run_is_said() -> None:
     runs = seeds("ilde", (1800.0,), **GAME)
-    assert lines("atari", runs, "GIRIL") == [("8,524 ± 1,085", "-", "-", "-", "-", "-", "not run")]
+    assert lines("atari", runs, "GIRIL") == [("8,524 ± 1,085", "-", "-", "-", "-", "-", "-", "not run")]
     assert lines("atari", runs, "entropy")[0][-1] == "not run"
+
+
+def test_a_single_seed_has_no_interquartile_mean_and_ratios_have_no_column_for_it() -> None:
+    runs = seeds("ilde", (1800.0,), **GAME)
+    assert lines("atari", runs, "ILDE")[0][3] == "-"
+    assert IQM in reproduce(paper_table("hype"), runs).columns
+    for name in ("normalised", "efficiency", "efficiency-vs-giril"):
+        words = reproduce(paper_table(name), runs)
+        assert IQM not in words.columns
+        assert {len(row) for row in words.rows} == {len(words.columns)}
 
 
 def test_a_control_stands_in_the_table_without_a_number_of_the_papers() -> None:
@@ -60,6 +68,15 @@ def test_what_our_scores_rest_on_is_noted() -> None:
     assert any("budgets differ (9, 400,000 steps)" in note for note in notes)
 
 
+def test_settings_that_all_rows_share_are_noted() -> None:
+    factor = {"variant": ("rewards.curiosity_factor=0.5",)}
+    runs = [*seeds("ilde", (1800.0,), **GAME | factor), *seeds("shuffled", (300.0,), **GAME | factor)]
+    told = "ALE/BeamRider-v5 from 10% of beam_rider/one-life-v0: preset atari, rewards.curiosity_factor=0.5"
+    assert told in reproduce(paper_table("atari"), runs).notes
+    assert told in reproduce(paper_table("atari-curves"), runs).notes
+    assert "effective λ = 5; " in lines("atari", runs, "ILDE")[0][-1]
+
+
 def test_a_weight_is_told_by_the_reward_expression() -> None:
     runs = [outcome("ilde", 0, 700.0, **GAME, reward="vail + 2*giril + entropy"), outcome("ilde", 0, 500.0, **GAME)]
     assert [row[1] for row in lines("lambda", runs, "λ = 2")] == ["700"]
@@ -67,22 +84,118 @@ def test_a_weight_is_told_by_the_reward_expression() -> None:
     assert [row[1] for row in lines("lambda", runs, "λ = 20")] == ["-"]
 
 
+def test_a_weight_is_what_it_comes_to_with_the_factor_of_the_curiosity() -> None:
+    fifth = outcome("ilde", 0, 700.0, **GAME, variant=("rewards.curiosity_factor=0.2",))
+    assert [row[1] for row in lines("lambda", [fifth], "λ = 2")] == ["700"]
+    assert [row[1] for row in lines("lambda", [fifth], "λ = 10")] == ["-"]
+    # The preset's own factor counts as well; elsewhere the expression decides, and the row says what it comes to.
+    quick = outcome("ilde", 0, 700.0, **GAME | {"preset": "quick"})
+    assert [row[1] for row in lines("lambda", [quick], "λ = 2")] == ["700"]
+    ((_, ours, *_, verdict),) = lines("atari", [quick], "ILDE")
+    assert (ours, verdict.split("; ")[0]) == ("700", "effective λ = 2")
+    assert "λ" not in lines("atari", [outcome("giril", 0, 700.0, **GAME | {"preset": "quick"})], "GIRIL")[0][-1]
+
+
 def test_noise_is_told_by_the_recording() -> None:
     shaken = GAME | {"demos": "beam_rider/one-life-tremble-0.3-v0", "demos_hash": "e" * 64}
-    runs = [outcome("ilde", 0, 700.0, **shaken), outcome("ilde", 0, 900.0, **GAME)]
-    found = {row[0]: row[3] for row in reproduce(paper_table("noise"), runs).rows if row[3] != "-"}
-    assert sorted(found.values()) == ["700", "900", "900"]  # the demonstrator scores 900 as well
+    runs = [outcome("ilde", 0, 700.0, **shaken), outcome("ilde", 0, 800.0, **GAME)]
+    runs += [*seeds("wrong-demos", (10.0, 20.0), **shaken), *seeds("random", (1.0, 2.0), **UNSEEN)]
+    rows = {row[0]: row for row in reproduce(paper_table("noise"), runs).rows}
+    found = {label: row[3] for label, row in rows.items() if row[3] != "-" and "demonstrator" not in label}
+    assert found == {
+        "p_tremble = 0.0": "800",
+        "p_tremble = 0.3": "700",
+        "wrong-demos/tremble-0.3": "15.0 ± 7.1",
+        "random": "1.50 ± 0.71",
+    }
+    assert "`wrong-demos`" not in rows["p_tremble = 0.3"][-1]
 
 
-def test_a_run_on_another_recording_says_so() -> None:
+def test_a_noisy_demonstrator_has_its_own_score() -> None:
+    rows = {row[0]: row[2:4] for row in reproduce(paper_table("noise"), [outcome("ilde", 0, 800.0, **GAME)]).rows}
+    assert rows["demonstrator"] == ("1,918 ± 645", "900")
+    noisy = rows["demonstrator, from 10% of beam_rider/one-life-tremble-0.3-v0"]
+    assert noisy == ("not in the paper", "1,146 ± 383")
+
+
+def test_a_run_on_another_recording_stands_in_and_says_so() -> None:
     runs = [
         outcome("ilde", 0, 700.0, **GAME | {"demos": "mine.npz", "demos_hash": "e" * 64}),
         outcome("ilde", 0, 600.0, **GAME | {"fraction": 0.5, "demos_hash": "d" * 64}),
-        outcome("ilde", 0, 900.0, **GAME),
     ]
-    assert [row[1] for row in lines("atari", runs, "ILDE")] == ["900"]
     assert [row[1] for row in lines("atari", runs, "ILDE, from 10% of mine.npz")] == ["700"]
     assert [row[1] for row in lines("atari", runs, "ILDE, from 50% of beam_rider/one-life-v0")] == ["600"]
+    assert [row[1] for row in lines("atari", runs, "demonstrator, from 10% of mine.npz")] == ["900"]
+    own = [*runs, outcome("ilde", 0, 800.0, **GAME)]
+    found = [row[3] for row in reproduce(paper_table("atari"), own).rows if row[0].startswith("ILDE, ")]
+    assert found == []
+    assert [row[1] for row in lines("atari", own, "ILDE")] == ["800"]
+
+
+def test_a_run_without_demonstrations_stands_once_and_beside_the_tables_own_demonstrator() -> None:
+    other = GAME | {"demos": "a.npz", "demos_hash": "e" * 64, "demonstrator": 100.0}
+    runs = [outcome("ilde", 0, 700.0, **other), outcome("constant", 0, 300.0, **UNSEEN)]
+    ((*_, verdict),) = constant = lines("atari", runs, "constant")
+    assert (constant[0][4], verdict) == ("3.00", "above the demonstrator of 10% of a.npz; control")
+    runs.append(outcome("ilde", 0, 800.0, **GAME))
+    ((*_, verdict),) = constant = lines("atari", runs, "constant")
+    assert (constant[0][4], verdict) == ("0.33", "not above the demonstrator; control")
+
+
+HOPPER: dict[str, Any] = {"task": "Hopper-v5", "demos": "hopper-v5/one-v0", "demonstrator": 3576.1186331161484}
+
+
+def test_another_version_of_a_task_stands_in_under_its_own_name() -> None:
+    runs = [
+        *seeds("hype", (3000.0, 3010.0), **HOPPER | {"preset": "replay", "fraction": 1.0}),
+        *seeds("constant", (990.0, 991.0), task="Hopper-v5"),
+    ]
+    origin = "Hopper-v5 from hopper-v5/one-v0"
+    assert lines("hype", runs, f"HyPE, {origin}", "Hopper")[0][:2] == ("2,995.0 ± 745.4", "3,005 ± 7")
+    assert lines("hype", runs, "constant, Hopper-v5", "Hopper")[0][1] == "990 ± 1"
+    assert lines("hype", runs, f"demonstrator, {origin}", "Hopper")[0][:2] == ("not in the paper", "3,576 ± 4")
+    runs += seeds("hype", (5.0,), **HOPPER | {"task": "Hopper-v4", "demos": "hopper-v4/one-v0", "fraction": 1.0})
+    assert lines("hype", runs, f"HyPE, {origin}", "Hopper") == []
+    assert any(point.point == "rows of Hopper-v5" for point in paper_table("hype").protocol)
+
+
+def test_a_preset_that_is_not_the_tables_is_said() -> None:
+    ((*_, verdict),) = lines(
+        "mujoco", seeds("ilde", (1.0,), **HOPPER), "ILDE, Hopper-v5 from 50% of hopper-v5/one-v0", "Hopper"
+    )
+    assert verdict.startswith("effective λ = 2; ")  # one row alone shares its preset with all, which a note says
+    pair = [*seeds("ilde", (1.0,), **HOPPER), *seeds("hype", (1.0,), **HOPPER | {"preset": "replay"})]
+    ((*_, verdict),) = lines("mujoco", pair, "ILDE, Hopper-v5 from 50% of hopper-v5/one-v0", "Hopper")
+    assert verdict.startswith("preset quick; effective λ = 2; ")
+
+
+def test_a_demonstrator_without_runs_is_as_its_recording_says() -> None:
+    assert lines("atari", [], "demonstrator", "Qbert")[0][:2] == ("6,246 ± 2,964", "4,529 ± 63")
+    assert lines("normalised", [], "demonstrator", "Qbert")[0][:2] == ("1.0", "1.0")
+    assert lines("normalised", [outcome("ilde", 0, 800.0, **GAME)], "demonstrator")[0][:2] == ("1.0", "1.0")
+    assert lines("mujoco", [], "demonstrator", "Reacher")[0][:2] == ("not in the paper", "-4.17 ± 1.95")
+
+
+def test_totals_are_of_the_games_that_ran() -> None:
+    krull = GAME | {"task": "ALE/Krull-v5", "demos": "krull/one-life-v0", "demos_hash": "d" * 64}
+    runs = [outcome("ilde", 0, 1800.0, **GAME), outcome("ilde", 0, 450.0, **krull), outcome("vail", 0, 90.0, **GAME)]
+    games, share, mean = "games above the expert", "share of games above the expert", "mean ratio to the expert"
+    assert lines("atari", runs, "ILDE", games)[0][:2] == ("6", "1 of 2 games run")
+    assert lines("atari", runs, "VAIL (r^k)", games)[0][:2] == ("1", "0 of 1 game run")
+    assert lines("atari", runs, "ILDE", share)[0][:2] == ("100%", "50.0% of 2 games run")
+    assert lines("atari", runs, "ILDE", mean)[0][:2] == ("5.33", "1.25 over 2 games run")
+    assert lines("normalised", runs, "ILDE", mean)[0][:2] == ("5.33", "1.25 over 2 games run")
+    no_imitation = lines("atari", runs, "ILDE w/o r^k", mean)[0]
+    assert (no_imitation[0], no_imitation[1], no_imitation[-1]) == ("4.71 (recomputed 4.74)", "-", "not run")
+    assert lines("atari", runs, "demonstrator", mean)[0][:2] == ("1.0", "1.0")
+    # Of several budgets the largest counts.
+    runs.append(outcome("ilde", 0, 2700.0, **GAME, env_steps=800_000))
+    assert lines("atari", runs, "ILDE", mean)[0][1] == "1.75 over 2 games run"
+
+
+def test_an_entry_that_the_papers_own_numbers_do_not_give_says_so() -> None:
+    assert lines("efficiency-vs-giril", [], "ILDE", "BattleZone")[0][0] == "90.06% (recomputed 89.99%)"
+    assert lines("efficiency-vs-giril", [], "ILDE", "average")[0][0] == "22.68% (recomputed 22.67%)"
 
 
 def test_giril_is_the_measure_on_the_same_recording_and_budget_only() -> None:
@@ -95,8 +208,23 @@ def test_giril_is_the_measure_on_the_same_recording_and_budget_only() -> None:
     runs = [crossed("ilde", 200), crossed("giril", 100, **other), crossed("giril", 100, env_steps=9)]
     assert lines("efficiency-vs-giril", runs, "ILDE")[0][1] == "no GIRIL at these steps"
     assert lines("efficiency-vs-giril", [*runs, crossed("giril", 400)], "ILDE")[0][1] == "50.00%"
-    never = outcome("giril", 0, 1.0, **GAME)
-    assert lines("efficiency-vs-giril", [*runs, never], "ILDE")[0][1] == "GIRIL never"
+    assert lines("efficiency-vs-giril", [*runs, crossed("giril", 400)], "ILDE", "average")[0][1] == (
+        "50.00% over 1 game run"
+    )
+    low = Curve((1, 2, 3, 4), (0.0,) * 4)
+    never = outcome("giril", 0, 1.0, **GAME, evaluations=low)
+    assert lines("efficiency-vs-giril", [*runs, never], "ILDE")[0][1] == "GIRIL not within 400,000 steps"
+    assert lines("efficiency-vs-giril", [*runs, outcome("giril", 0, 1.0, **GAME)], "ILDE")[0][1] == "GIRIL no curve"
+
+
+def test_a_whole_training_without_passing_the_demonstrator_counts_as_all_of_it() -> None:
+    whole: dict[str, Any] = GAME | {"env_steps": 49_999_872}
+    up = Curve((1, 10_000_000, 20_000_000, 49_999_872), (0.0, 950.0, 950.0, 950.0))
+    low = Curve((1, 2, 3, 49_999_872), (0.0,) * 4)
+    runs = [outcome("ilde", 0, 950.0, **whole, evaluations=up), outcome("giril", 0, 1.0, **whole, evaluations=low)]
+    assert lines("efficiency-vs-giril", runs, "ILDE")[0][1] == "80.00%"
+    assert lines("efficiency-vs-giril", runs, "GIRIL")[0][1] == "0.00%"
+    assert lines("efficiency", runs, "GIRIL")[0][1] == "not within 49,999,872 steps"
 
 
 def test_the_papers_last_four_evaluations_stand_beside_our_score() -> None:
@@ -111,7 +239,7 @@ def test_the_papers_last_four_evaluations_stand_beside_our_score() -> None:
 def test_scores_of_cut_episodes_are_not_held_against_the_demonstrator() -> None:
     runs = seeds("ilde", (1800.0, 2000.0), **GAME | {"greedy": FinalScore(1800.0, 1.0, 1, capped=1)})
     words = reproduce(paper_table("atari"), runs)
-    ((_, ours, _, ratio, *_, verdict),) = lines("atari", runs, "ILDE")
+    ((_, ours, _, _, ratio, *_, verdict),) = lines("atari", runs, "ILDE")
     assert (ours, ratio) == ("1,800 ± 0", "-")
     assert verdict == "episodes cut short: not shown to imitate"
     assert any("episodes were cut short" in note for note in words.notes)
@@ -143,40 +271,51 @@ def test_efficiency_is_a_part_of_the_papers_budget() -> None:
     runs = [outcome("ilde", 0, 950.0, **GAME, evaluations=up), outcome("giril", 0, 950.0, **GAME, evaluations=late)]
     assert lines("efficiency", runs, "ILDE")[0][:2] == ("11.48%", "4.00% (2,000,000 steps)")
     assert lines("efficiency-vs-giril", runs, "ILDE")[0][1] == "50.00%"
-    assert lines("efficiency", [outcome("ilde", 0, 1.0, **GAME)], "ILDE")[0][1] == "never"
+    low = outcome("ilde", 0, 1.0, **GAME, evaluations=Curve((1, 2, 3, 4), (0.0,) * 4))
+    assert lines("efficiency", [low], "ILDE")[0][1] == "not within 400,000 steps"
+    assert lines("efficiency", [outcome("ilde", 0, 1.0, **GAME)], "ILDE")[0][1] == "no curve"
 
 
 def test_recordings_are_measured_themselves() -> None:
-    assert lines("demo-lengths", [], "One-life demonstration: length") == [("702", "658")]
-    assert lines("demo-lengths", [], "One-life demonstration: length", "StarGunner") == [("118", "304")]
+    demonstrator = "1,638,400 steps, 1,716 ± 448 in 30 episodes"
+    assert lines("demo-lengths", [], "One-life demonstration: length") == [("702", "658", demonstrator)]
+    assert lines("demo-lengths", [], "One-life demonstration: length", "StarGunner")[0][:2] == ("118", "304")
+    assert lines("demo-lengths", [], "Full-episode demonstration: lives", "DemonAttack")[0][:2] == ("4", "8")
+
+
+def test_the_protocol_says_how_long_the_demonstrators_were_trained() -> None:
+    table = paper_table("demo-lengths")
+    trained = [trained_steps(resolve(f"{task.folder}/one-life-v0").header) or 0 for task in table.tasks]
+    said = f"stopped after {min(trained) / 1e6:.1f} to {max(trained) / 1e6:.1f} million steps"
+    (demonstrator,) = table.protocol
+    assert said in demonstrator.ours
+    assert said in next(point.ours for point in paper_table("atari").protocol if point.point == "demonstration")
+
+
+def test_a_recording_that_says_little_of_its_demonstrator_leaves_a_dash() -> None:
+    known = resolve("qbert/one-life-v0").header
+    assert demonstrator_in_words(replace(known, recorder="random", demonstrator=None)) == "-"
+    assert demonstrator_in_words(replace(known, demonstrator=None)) == "1,843,200 steps"
 
 
 def test_a_figure_shows_scores_along_the_way() -> None:
-    curve = Curve((100_000, 200_000, 400_000), (10.0, 20.0, 40.0))
-    words = reproduce(paper_table("atari-curves"), [outcome("ilde", 3, 1.0, **GAME, training=curve)])
-    assert words.rows == (("ilde, seed 3", "ALE/BeamRider-v5", "400,000", "10", "10", "20", "20", "40"),)
+    low, high = (Curve((100_000, 200_000, 400_000), values) for values in ((10.0, 20.0, 40.0), (20.0, 20.0, 60.0)))
+    runs = [outcome("ilde", 3, 1.0, **GAME, training=low), outcome("ilde", 4, 1.0, **GAME, training=high)]
+    ((*cells, remarks),) = lines("atari-curves", runs, "ilde")
+    assert cells == ["2", "400,000", "15.0 ± 7.1", "15.0 ± 7.1", "20.0 ± 0.0", "20.0 ± 0.0", "50.0 ± 14.1"]
+    assert remarks == ""
+    assert lines("atari-curves", runs, "vail") == [(*["-"] * 7, "not run")]
+    runs.append(outcome("ilde", 5, 1.0, **GAME))
+    assert lines("atari-curves", runs, "ilde")[0] == ("3", "400,000", *["-"] * 5, "")
 
 
-@pytest.mark.parametrize("kept", sorted((RESULTS / "tables").glob("*.md")), ids=lambda path: path.stem)
-def test_our_published_tables_are_rebuilt_byte_for_byte(kept: Path) -> None:
-    table = paper_table(kept.stem)
-    outcomes = gather(sorted(RESULTS.rglob("*.outcomes.json"))).outcomes
-    assert markdown(table.title, [reproduce(table, outcomes)]) == kept.read_text(encoding="utf-8")
-
-
-def test_the_published_report_of_the_baselines_is_rebuilt_byte_for_byte(tmp_path: Path) -> None:
-    out = tmp_path / "baselines.md"
-    assert main(["report", str(RESULTS / "baselines.outcomes.json"), "--markdown", str(out)]) == 0
-    assert out.read_bytes() == (RESULTS / "baselines.md").read_bytes()
-
-
-def test_the_verb_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "atari.md"
-    assert main(["reproduce", "atari", "--from", str(RESULTS), "--markdown", str(out)]) == 0
-    assert "70,566 ± 75,310" in capsys.readouterr().out
-    assert out.read_bytes() == (RESULTS / "tables" / "atari.md").read_bytes()
-
-
-def test_an_unknown_table_is_answered_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "atary"]) == 2
-    assert "did you mean atari?" in capsys.readouterr().err.lower()
+def test_a_figure_shows_its_own_methods_and_the_controls() -> None:
+    runs = [outcome(method, 0, 1.0, **HOPPER) for method in ("ilde", "vail", "ilde-no-bonus", "gail", "shuffled")]
+    ran = {
+        name: {row[0].split(",")[0] for row in reproduce(paper_table(name), runs).rows if row[-1] != "not run"}
+        for name in ("mujoco-curves", "mujoco-ablations")
+    }
+    assert ran == {
+        "mujoco-curves": {"ilde", "vail", "shuffled"},
+        "mujoco-ablations": {"ilde", "ilde-no-bonus", "shuffled"},
+    }

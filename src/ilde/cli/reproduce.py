@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ilde.cli.grid import check_engine, engine_arguments, make_engine
 from ilde.cli.printing import print_json
 from ilde.cli.report import print_words
-from ilde.cli.verbs import Verb
+from ilde.cli.verbs import UsageError, Verb
 
 if TYPE_CHECKING:
     from ilde.experiments.paper import PaperTable
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 KEPT = "*.outcomes.json"
 """Names of files of outcomes in a folder of results."""
+FOR_RUNS = ("--budget", "--out", "--jobs", "--retries", "--engine", "--address", "--cpus", "--gpus")
+"""Options that say something of runs to be made."""
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table", metavar="TABLE", help="such as atari, mujoco or lambda, or hypotheses; `list` names all"
     )
-    parser.add_argument("--budget", default="smoke", metavar="NAME", help="smoke (minutes, the default), hours, paper")
+    parser.add_argument("--budget", metavar="NAME", help="smoke (minutes, the default), hours, paper")
     parser.add_argument(
         "--from", dest="sources", type=Path, nargs="+", metavar="PATH", help="run nothing: read results/"
     )
@@ -44,19 +46,40 @@ def run_reproduce(args: argparse.Namespace) -> int:
 
     if args.table == "list":
         return _list(as_json=args.json)
-    if args.table == hypotheses.NAME:
-        title, words, code = hypotheses.TITLE, hypotheses.judge(_read(args)), 0
+    table = None if args.table == hypotheses.NAME else paper_table(args.table)
+    _refuse_idle(args, table)
+    budget, code = None, 0
+    if table is None:
+        title, words = hypotheses.TITLE, hypotheses.judge(_read(args))
+    elif table.domain == "demonstrators":  # the recordings themselves are measured, and they come with the package
+        title, words = table.title, reproduce(table, ())
+    elif args.sources:
+        title, words = table.title, reproduce(table, _read(args))
     else:
-        table = paper_table(args.table)
-        outcomes, code = _outcomes(args, table)
+        budget = args.budget or "smoke"
+        outcomes, code = _carry_out(args, table, budget)
         title, words = table.title, reproduce(table, outcomes)
     if args.markdown is not None:
         write_text(args.markdown, markdown(title, [words]))
     if args.json:
-        print_json({"table": args.table, "budget": args.budget} | asdict(words))
+        print_json({"table": args.table, "budget": budget} | asdict(words))
     else:
         print_words(words)
     return code
+
+
+def _refuse_idle(args: argparse.Namespace, table: PaperTable | None) -> None:
+    """Refuse options of runs where none is made; without a table the hypotheses are judged."""
+    if args.sources:
+        why = "--from runs nothing"
+    elif table is None or table.domain == "demonstrators":
+        why = f"{args.table} runs nothing"
+    else:
+        return
+    given = {word.partition("=")[0] for word in args.words}
+    idle = [option for option in FOR_RUNS if option in given]
+    if idle:
+        raise UsageError(f"{', '.join(idle)}: no effect, since {why}; leave {'it' if len(idle) == 1 else 'them'} out")
 
 
 def _read(args: argparse.Namespace) -> tuple[Outcome, ...]:
@@ -69,32 +92,23 @@ def _read(args: argparse.Namespace) -> tuple[Outcome, ...]:
     return gather([file for source in args.sources for file in _kept(source)]).outcomes
 
 
-def _outcomes(args: argparse.Namespace, table: PaperTable) -> tuple[tuple[Outcome, ...], int]:
-    from ilde.reports.gathering import gather
-
-    if table.domain == "demonstrators":
-        return (), 0  # the recordings themselves are measured, and they come with the package
-    if args.sources:
-        return _read(args), 0
-    out = args.out or Path("runs") / f"reproduce-{args.budget}"
-    code = _carry_out(args, table, out)
-    return gather([out]).outcomes, code
-
-
 def _kept(source: Path) -> list[Path]:
     """Files of outcomes below a folder of results; whatever else is named stands for itself."""
     return sorted(source.rglob(KEPT)) or [source] if source.is_dir() else [source]
 
 
-def _carry_out(args: argparse.Namespace, table: PaperTable, out: Path) -> int:
+def _carry_out(args: argparse.Namespace, table: PaperTable, budget: str) -> tuple[tuple[Outcome, ...], int]:
+    """What came of a table's runs, and the exit code."""
     from ilde.cli.campaigns import carry_out
     from ilde.experiments.grid import check_demos
     from ilde.experiments.paper.studies import paper_study
+    from ilde.reports.gathering import gather
 
     check_engine(args)
-    cells = paper_study(table.name, args.budget).cells()
+    cells = paper_study(table.name, budget).cells()
     check_demos(cells)
-    title = f"{table.name}, budget {args.budget}, {len(cells)} runs in {out}"
+    out = args.out or Path("runs") / f"reproduce-{budget}"
+    title = f"{table.name}, budget {budget}, {len(cells)} runs in {out}"
     going_on = "the same command goes on"
     _, code = carry_out(
         cells,
@@ -105,7 +119,7 @@ def _carry_out(args: argparse.Namespace, table: PaperTable, out: Path) -> int:
         retries=args.retries,
         as_json=args.json,
     )
-    return code
+    return gather([out]).outcomes, code
 
 
 def _list(*, as_json: bool) -> int:

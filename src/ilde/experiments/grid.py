@@ -82,6 +82,8 @@ class Grid:
     seeds: tuple[int, ...]
     variants: tuple[Variant, ...] = ()
     description: str = ""
+    plain: bool = False
+    """Whether a method runs as it is beside its variants too."""
 
     def __post_init__(self) -> None:
         _check_name("name", self.name)
@@ -140,7 +142,7 @@ class Grid:
             for index, variant in variants:
                 config = _composed(f"variants[{index}] on {place}", method, task, variant.overrides)
                 yield Cell(f"{task.label}/{method}/{variant.name}", config, task.label, variant.name)
-            if not variants:
+            if self.plain or not variants:
                 yield Cell(f"{task.label}/{method}", plain, task.label)
 
 

@@ -99,8 +99,10 @@ class RayEngine:
         except self._ray.exceptions.TaskCancelledError:
             return STOPPED
         except self._ray.exceptions.RayError as error:
+            # A task that never began has written nothing, and an error may have no words.
+            attempt.log.parent.mkdir(parents=True, exist_ok=True)
             with attempt.log.open("a", encoding="utf-8") as log:
-                log.write(f"{str(error).splitlines()[0]}\n")
+                log.write(f"{next(iter(str(error).splitlines()), type(error).__name__)}\n")
             return FAILED
 
 

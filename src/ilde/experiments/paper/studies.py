@@ -13,6 +13,7 @@ from ilde.data import UserError
 from ilde.experiments.grid import Grid, Task, Variant
 from ilde.experiments.paper.tables import Domain, PaperTable, PaperTask, paper_table, read_toml
 from ilde.fields import did_you_mean, leaves
+from ilde.methods import find_method
 from ilde.reports.comparison import CONTROLS
 from ilde.settings import Setting
 
@@ -47,14 +48,20 @@ def paper_study(name: str, budget: str) -> Grid:
     """The study that measures a table of the paper."""
     table = paper_table(name)
     cost = find_budget(table.domain, budget)
-    varied = tuple(method for method in table.methods if table.variants)
+    methods = (*table.methods, *controls_of(table))
+    # Controls that see demonstrations see those of every row: on another recording they can judge nothing.
+    shown = [name for name in methods if table.about_recordings and find_method(name).demos != "unused"]
+    varied = tuple(dict.fromkeys([*table.methods, *shown]))
     return Grid(
         name=f"{name}-{budget}",
         description=f"{table.title} ({table.where}), budget {budget}",
-        methods=(*table.methods, *controls_of(table)),
+        methods=methods,
         tasks=tuple(_task(table.domain, task, cost) for task in table.tasks),
         seeds=tuple(range(cost.seeds)),
-        variants=tuple(Variant(key, varied, tuple(leaves(settings))) for key, settings in table.variants.items()),
+        variants=tuple(
+            Variant(key, varied, tuple(leaves(changes))) for key, changes in table.variants.items() if changes
+        ),
+        plain=not all(table.variants.values()),
     )
 
 

@@ -69,6 +69,13 @@ class PaperTask:
     """Ours."""
     folder: str
     """Of its bundled demonstrations, and its part of a run's id."""
+    also: tuple[str, ...] = ()
+    """Other versions of it: runs on them stand in its tables, under their own name, where it has none itself."""
+
+    @property
+    def envs(self) -> tuple[str, ...]:
+        """All that answer for it."""
+        return (self.env, *self.also)
 
 
 @dataclass(frozen=True)
@@ -107,10 +114,33 @@ class PaperTable:
     methods: tuple[str, ...]
     """Ours that its runs need, controls apart."""
     variants: Mapping[str, Mapping[str, str]]
-    """Settings of the named variants of those methods, by dotted name."""
+    """Settings of the named variants of those methods, by dotted name; one without any is the method as it is."""
     notes: tuple[str, ...]
     """What is missing, unclear or at odds with itself."""
     protocol: tuple[ProtocolPoint, ...]
+
+    @property
+    def holds_returns(self) -> bool:
+        """Whether its entries are returns, as the environment pays them."""
+        return self.quantity.startswith("average return")
+
+    @property
+    def about_recordings(self) -> bool:
+        """Whether its rows differ in what was demonstrated."""
+        return self._varies("demos")
+
+    @property
+    def about_rewards(self) -> bool:
+        """Whether its rows differ in the reward."""
+        return self._varies("reward")
+
+    def _varies(self, setting: str) -> bool:
+        return any(setting in settings for settings in self.variants.values())
+
+    def run_of(self, row: str) -> str:
+        """What the runs of a row are called: one of a variant without settings is the method as it is."""
+        method, _, variant = row.partition("/")
+        return row if self.variants.get(variant) else method
 
 
 def method_of(row: str) -> str:
@@ -152,7 +182,7 @@ def paper_table(name: str) -> PaperTable:
         where=document["where"],
         quantity=document["quantity"],
         domain=document["domain"],
-        tasks=tuple(PaperTask(task, **read_toml("tasks.toml")[task]) for task in document["tasks"]),
+        tasks=tuple(map(_task, document["tasks"])),
         demonstrators=_demonstrators(document),
         rows={row: _entries(values) for row, values in rows.items()},
         labels={row: values["label"] for row, values in rows.items()},
@@ -164,6 +194,11 @@ def paper_table(name: str) -> PaperTable:
         notes=tuple(document["notes"]),
         protocol=_protocol(document["domain"], name),
     )
+
+
+def _task(name: str) -> PaperTask:
+    entry = read_toml("tasks.toml")[name]
+    return PaperTask(name, entry["env"], entry["folder"], tuple(entry.get("also", ())))
 
 
 def _document(name: str) -> dict[str, Any]:

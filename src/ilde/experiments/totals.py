@@ -1,0 +1,65 @@
+"""What a table says of all games together: the paper's number, its arithmetic checked, and ours over what ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ilde.experiments.answers import Answer
+from ilde.experiments.paper.derived import disagreements
+from ilde.experiments.paper.tables import PaperTable, PaperValue
+from ilde.experiments.quantities import Line, improvement, reference
+from ilde.reports.numbers import NOTHING, counted
+
+EXPERT = "expert"
+
+
+def total_lines(table: PaperTable, answered: Mapping[str, Mapping[str, Sequence[Answer]]]) -> Iterator[Line]:
+    """The totals of every row; `answered` has our answers by row and task."""
+    for total, entries in table.totals.items():
+        for row, value in entries.items():
+            if row == EXPERT:  # what a ratio to itself comes to is no measurement
+                yield Line("demonstrator", total, value.printed, value.printed)
+                continue
+            ours = _ours(total, _values(table, total, answered.get(row, {}), answered.get("giril", {})))
+            paper = recomputed(table, row, total, value)
+            yield Line(table.labels[row], total, paper, ours, verdict="" if ours != NOTHING else "not run")
+
+
+def recomputed(table: PaperTable, row: str, column: str, value: PaperValue) -> str:
+    """A number as the paper prints it, with what its own tables give where that is another."""
+    sign = "%" if value.printed.endswith("%") else ""
+    for found in disagreements():
+        if (found.table, found.row, found.column) == (table.name, row, column):
+            return f"{value.printed} (recomputed {found.recomputed:.{value.decimals}f}{sign})"
+    return value.printed
+
+
+def _values(
+    table: PaperTable, total: str, games: Mapping[str, Sequence[Answer]], giril: Mapping[str, Sequence[Answer]]
+) -> list[float]:
+    """One number for each game that ran: of several budgets the largest counts."""
+    found = []
+    for task, answers in games.items():
+        longest = max(answers, key=lambda answer: answer.row.env_steps, default=None)
+        if longest is None:
+            continue
+        value = (
+            improvement(table, longest.row, reference(longest, giril.get(task, [])))
+            if total == "average"
+            else longest.row.ratio
+        )
+        found += [value] if isinstance(value, float) else []
+    return found
+
+
+def _ours(total: str, values: Sequence[float]) -> str:
+    if not values:
+        return NOTHING
+    ran, above = f"{counted(len(values), 'game')} run", sum(value > 1 for value in values)
+    match total:
+        case "games above the expert":
+            return f"{above} of {ran}"
+        case "share of games above the expert":
+            return f"{100 * above / len(values):.1f}% of {ran}"
+    sign = "%" if total == "average" else ""
+    return f"{sum(values) / len(values):.2f}{sign} over {ran}"

@@ -1,0 +1,98 @@
+"""`ilde reproduce`: what we publish with it, what it reads, what it runs, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ilde.cli import campaigns
+from ilde.cli.main import main
+from ilde.experiments.paper import PaperTable, paper_tables
+from ilde.experiments.paper.tables import TABLES
+from ilde.experiments.reproduction import reproduce
+from ilde.reports import gathering
+from ilde.reports.gathering import gather
+from ilde.reports.tables import markdown
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.mark.parametrize("table", paper_tables(), ids=lambda table: table.name)
+def test_every_table_with_a_row_of_ours_is_published_and_rebuilt_byte_for_byte(table: PaperTable) -> None:
+    words = reproduce(table, gather(sorted(RESULTS.rglob("*.outcomes.json"))).outcomes)
+    # Seeds stand beside whatever was measured; recordings are measured themselves.
+    measured = "seeds" not in words.columns or {row[words.columns.index("seeds")] for row in words.rows} != {"-"}
+    kept = RESULTS / "tables" / f"{table.name}.md"
+    assert kept.exists() == measured
+    if measured:
+        assert markdown(table.title, [words]) == kept.read_text(encoding="utf-8")
+
+
+def test_nothing_else_is_published_as_a_table() -> None:
+    assert {path.stem for path in (RESULTS / "tables").iterdir()} <= set(TABLES)
+
+
+def test_the_published_report_of_the_baselines_is_rebuilt_byte_for_byte(tmp_path: Path) -> None:
+    out = tmp_path / "baselines.md"
+    assert main(["report", str(RESULTS / "baselines.outcomes.json"), "--markdown", str(out)]) == 0
+    assert out.read_bytes() == (RESULTS / "baselines.md").read_bytes()
+
+
+def test_the_verb_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "atari.md"
+    assert main(["reproduce", "atari", "--from", str(RESULTS), "--markdown", str(out)]) == 0
+    assert "70,566 ± 75,310" in capsys.readouterr().out
+    assert out.read_bytes() == (RESULTS / "tables" / "atari.md").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["atari", "--from", "RESULTS", "--budget", "hours"],
+            "--budget: no effect, since --from runs nothing; leave it",
+        ),
+        (
+            ["atari", "--from", "RESULTS", "--jobs=2", "--address=a:1"],
+            "--jobs, --address: no effect, since --from runs",
+        ),
+        (["hypotheses", "--from", "RESULTS", "--out", "x"], "--out: no effect, since --from runs nothing"),
+        (["demo-lengths", "--budget", "smoke"], "--budget: no effect, since demo-lengths runs nothing"),
+    ],
+)
+def test_options_of_runs_are_refused_where_nothing_is_run(
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert main(["reproduce", *(str(RESULTS) if word == "RESULTS" else word for word in words)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"ilde: {said}")
+
+
+@pytest.mark.parametrize("words", [["lambda", "--from", str(RESULTS)], ["demo-lengths"]], ids=lambda words: words[0])
+def test_no_budget_is_claimed_where_nothing_is_run(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    assert main(["reproduce", *words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["budget"] is None
+
+
+def test_a_table_without_a_budget_is_run_with_the_smallest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    titles = []
+
+    def carry_out(*cells: object, title: str, **how: object) -> tuple[list[object], int]:
+        titles.append(title)
+        return [], 3
+
+    monkeypatch.setattr(campaigns, "carry_out", carry_out)
+    monkeypatch.setattr(gathering, "gather", lambda sources: SimpleNamespace(outcomes=()))
+    assert main(["reproduce", "lambda", "--out", str(tmp_path), "--json"]) == 3
+    assert titles == [f"lambda, budget smoke, 9 runs in {tmp_path}"]
+    assert json.loads(capsys.readouterr().out)["budget"] == "smoke"
+
+
+def test_an_unknown_table_is_answered_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "atary"]) == 2
+    assert "did you mean atari?" in capsys.readouterr().err.lower()
