@@ -59,12 +59,19 @@ def measured(table: PaperTable, label: str, task: str, paper: str, answer: Answe
         paper=paper,
         ours=ours,
         interval=interval,
-        iqm=NOTHING if row.iqm_interval is None else f"{score(row.iqm)} [{span(row.iqm_interval)}]",
+        iqm=_iqm(row),
         ratio=ratio(row.ratio),
         seeds=str(len(row.scores)),
         steps=f"{row.env_steps:,}",
         verdict="; ".join(part for part in (*answer.remarks, _against_demonstrator(answer), verdict(row)) if part),
     )
+
+
+def _iqm(row: Row) -> str:
+    """The interquartile mean, with its interval where there are seeds enough to resample."""
+    if len(row.scores) == 1:
+        return NOTHING
+    return score(row.iqm) if row.iqm_interval is None else f"{score(row.iqm)} [{span(row.iqm_interval)}]"
 
 
 def _against_demonstrator(answer: Answer) -> str:
