@@ -6,7 +6,8 @@
 The curiosity of `giril` grows with the distance from the demonstrated states. For each game and each way to scale
 features: the mean squared distance, per feature, from the nearest state of the fragment, for a random policy's steps
 and along a whole recorded game of the demonstrator. Above 1, their ratio draws the agent towards the demonstrator's
-later play; below, away from it. No training and no GPU: minutes on two cores. `--fit` asks the fitted model instead.
+later play; below, away from it. No training and no GPU: minutes on two cores. `--fit` asks the fitted model instead,
+with and without a limit to the log-variance of its code.
 """
 
 from __future__ import annotations
@@ -34,12 +35,18 @@ from ilde.rewards.base import encode
 from ilde.rewards.build import build_reward
 from ilde.rewards.compose import RewardMix
 
-READINGS = {
-    "limit 5, floor 1% (default)": FeatureConfig(),
-    "no limit, floor 1%": FeatureConfig(clip=0.0),
-    "no limit, floor 3%": FeatureConfig(clip=0.0, floor=0.03),
-    "limit 5, floor 100%": FeatureConfig(floor=1.0),
+DISTANCES = {
+    "limit 5, floor 1% (default)": (FeatureConfig(), 0.0),
+    "no limit, floor 1%": (FeatureConfig(clip=0.0), 0.0),
+    "no limit, floor 3%": (FeatureConfig(clip=0.0, floor=0.03), 0.0),
+    "limit 5, floor 100%": (FeatureConfig(floor=1.0), 0.0),
 }
+FITS = {
+    "limit 5, floor 1% (default)": (FeatureConfig(), 0.0),
+    "the same, log-variance limited": (FeatureConfig(), 4.0),
+    "no limit, floor 3%, log-variance limited": (FeatureConfig(clip=0.0, floor=0.03), 4.0),
+}
+"""How features are scaled, and the limit of the code's log-variance in the fit."""
 NUM_ENVS, WALK, PARTS = 16, 500, 4
 SPARED = 2
 """Every so many-th step is looked at: neighbours in time look alike."""
@@ -54,7 +61,8 @@ def distances(mix: RewardMix, fragment: Transitions) -> Callable[[Transitions], 
     def nearest(steps: Transitions) -> Tensor:
         assert mix.space is not None
         features = mix.space(steps.next_obs) - centre
-        return torch.cdist(features, shown - centre).amin(-1).square() / features.shape[-1]
+        squared: Tensor = torch.cdist(features, shown - centre).amin(-1).square() / features.shape[-1]
+        return squared
 
     return nearest
 
@@ -62,12 +70,17 @@ def distances(mix: RewardMix, fragment: Transitions) -> Callable[[Transitions], 
 def errors(mix: RewardMix, fragment: Transitions) -> Callable[[Transitions], Tensor]:
     """The fitted generative model's error."""
     model = mix.terms["giril"].model
-    print(f"  fitted: {model.fit(encode(fragment, mix.space, mix.code))}", file=sys.stderr)
+    model.fit(encode(fragment, mix.space, mix.code))
     return lambda steps: model.reward(encode(steps, mix.space, mix.code))
 
 
-def measure(game: str, seed: int, *, fit: bool) -> dict[str, Any]:
-    """What each reading pays on one game."""
+def part_of(steps: Transitions, number: int) -> Transitions:
+    """One of equal parts, in the order they were played."""
+    return steps.map(lambda x: x.chunk(PARTS)[number])
+
+
+def measure(game: str, seed: int, epochs: int) -> dict[str, Any]:
+    """What each reading pays on one game; the model is fitted for so many passes, if for any."""
     fragment, whole = resolve(f"{game}/one-life-v0:0.1"), resolve(f"{game}/full-v0")
     envs = make_envs(fragment.header.env_id, NUM_ENVS, seed, clip_actions=True)
     try:
@@ -78,14 +91,22 @@ def measure(game: str, seed: int, *, fit: bool) -> dict[str, Any]:
     shown, played = fragment.transitions(), whole.transitions().map(lambda x: x[::SPARED])
     walked = walk.map(lambda x: x[::SPARED, ::SPARED]).flatten()
     rows = {}
-    for name, features in READINGS.items():
-        config = replace(find_preset("atari").rewards, features=features)
+    for name, (features, limit) in (FITS if epochs else DISTANCES).items():
+        preset = find_preset("atari").rewards
+        model = replace(preset.generative, log_variance_limit=limit, epochs=epochs)
+        config = replace(preset, features=features, generative=model)
         mix = build_reward("giril", config, *spaces, num_envs=1, clip_actions=True, seed=seed, device=CPU)
         assert mix.space is not None
         mix.space.fit(walk.obs, shown.obs, shown.next_obs)
-        pays = (errors if fit else distances)(mix, shown)
-        by_part = [float(pays(played.map(lambda x, p=p: x.chunk(PARTS)[p])).mean()) for p in range(PARTS)]
-        rows[name] = {"features": asdict(features), "random": float(pays(walked).mean()), "game": by_part}
+        pays = (errors if epochs else distances)(mix, shown)
+        by_part = [float(pays(part_of(played, number)).mean()) for number in range(PARTS)]
+        rows[name] = {
+            **asdict(features),
+            "log_variance_limit": limit,
+            "fragment": float(pays(shown).mean()),
+            "random": float(pays(walked).mean()),
+            "game": by_part,
+        }
         print(f"{game}, {name}: {rows[name]}", file=sys.stderr, flush=True)
     return {"env": fragment.header.env_id, "fragment": len(shown), "game_steps": len(played) * SPARED, "rows": rows}
 
@@ -99,9 +120,10 @@ def table(document: dict[str, Any]) -> WordTable:
     for game in document["games"]:
         for name, row in game["rows"].items():
             parts, ratio = row["game"], sum(row["game"]) / len(row["game"]) / row["random"]
-            lines.append((game["env"], name, f"{row['random']:.3g}", *(f"{x:.3g}" for x in parts), f"{ratio:.2f}"))
+            numbers = (row["fragment"], row["random"], *parts)
+            lines.append((game["env"], name, *(f"{x:.3g}" for x in numbers), f"{ratio:.2f}"))
     quarters = tuple(f"quarter {i + 1} of a game" for i in range(PARTS))
-    columns = ("game", "features", "random play", *quarters, "demonstrator over random")
+    columns = ("game", "reading", "fragment itself", "random play", *quarters, "demonstrator over random")
     return WordTable("What curiosity pays a random policy and a demonstrator", columns, tuple(lines), document["notes"])
 
 
@@ -110,7 +132,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("games", nargs="*", help="folders of bundled demonstrations, such as beam_rider")
     parser.add_argument("--from", dest="kept", type=Path, help="read what --json wrote")
-    parser.add_argument("--fit", action="store_true", help="fit the generative model and take its error")
+    parser.add_argument("--fit", type=int, default=0, metavar="N", help="fit the generative model, N passes")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
@@ -120,12 +142,16 @@ def main() -> int:
     if args.kept:
         document = json.loads(args.kept.read_text())
     else:
-        words = ["python tools/curiosity_audit.py", *args.games, "--fit" if args.fit else "", f"--seed {args.seed}"]
-        what = "the fitted model's error" if args.fit else "distance from the nearest demonstrated state"
+        command = ["python tools/curiosity_audit.py", *args.games, f"--fit {args.fit}", f"--seed {args.seed}"]
+        what = (
+            f"error of a model fitted for {args.fit} passes"
+            if args.fit
+            else "squared distance from the nearest demonstrated state"
+        )
         document = {
-            "command": " ".join(filter(None, words)),
+            "command": " ".join(command),
             "notes": [f"mean per step and feature: {what}; above 1 in the last column draws the agent on"],
-            "games": [measure(game, args.seed, fit=args.fit) for game in args.games],
+            "games": [measure(game, args.seed, args.fit) for game in args.games],
         }
     if args.json:
         write_text(args.json, json.dumps(document, indent=1) + "\n")

@@ -17,7 +17,7 @@ from toys import generator
 
 from ilde.config import find_preset
 from ilde.rewards.base import Encoded, subsampled
-from ilde.rewards.generative import GenerativeConfig, GenerativeReward, TransitionVAE, latent_kl
+from ilde.rewards.generative import GenerativeConfig, GenerativeReward, TransitionVAE, bounded, latent_kl
 
 
 def model(
@@ -194,3 +194,21 @@ def test_subsampling_never_leaves_less_than_a_batch(total: int, every: int, used
         assert (gaps == (every if len(chosen) < total else 1)).all()
         counts.add(len(chosen))
     assert counts == used
+
+
+def test_a_limited_log_variance_is_itself_near_zero_and_never_beyond() -> None:
+    values = torch.tensor([-3000.0, -0.01, 0.0, 0.01, 31.0])
+    assert bounded(values, 4.0).tolist() == pytest.approx([-4.0, -0.01, 0.0, 0.01, 4.0], abs=1e-4)
+    assert bounded(values, 0.0).tolist() == values.tolist()
+
+
+def test_a_spread_thrown_far_out_leaves_a_limited_fit_unharmed() -> None:
+    features = torch.randn(16, 3, generator=generator(1))
+    batch = batch_of(features, one_hot(torch.arange(16) % 2, 2).float(), features.roll(1, 0))
+    losses = []
+    for limit in (0.0, 4.0):
+        term = model(log_variance_limit=limit)
+        with torch.no_grad():
+            term.net.log_var_head.bias.fill_(31.0)  # seen in the first pass over images
+        losses.append(float(term.loss(batch, *term.draw(16)).detach()))
+    assert losses[0] > 1e6 > 1e3 > losses[1]

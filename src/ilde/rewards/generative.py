@@ -26,6 +26,9 @@ class GenerativeConfig(FitConfig):
     """alpha of the paper: weight of recognising the action from (s, s')."""
     latent_weight: float = 1.0
     """Weight of KL(q(z | s, s') || N(0, I))."""
+    log_variance_limit: float = 0.0
+    """Bound of the code's log-variance, which it nears smoothly; 0 sets none. With thousands of features the first
+    steps of a fit may throw it so far that the noise of the code ruins what follows; 4 is enough to prevent that."""
     true_action_share: float = 0.0
     """Part of the reconstruction error taken from the action itself instead of its code. The reward decodes from the
     action; with the paper's small action_weight on continuous tasks the code never comes to mean it."""
@@ -60,6 +63,11 @@ def latent_kl(mean: Tensor, log_var: Tensor) -> Tensor:
     return 0.5 * (mean.square() + tame_exp(log_var) - 1.0 - log_var).sum(-1)
 
 
+def bounded(log_var: Tensor, limit: float) -> Tensor:
+    """The log-variance within its limit; near 0 nothing moves."""
+    return limit * torch.tanh(log_var / limit) if limit else log_var
+
+
 class GenerativeReward(Surprise):
     """The term `giril`."""
 
@@ -80,6 +88,7 @@ class GenerativeReward(Surprise):
     def loss(self, batch: Encoded, *noise: Tensor) -> Tensor:
         """Negative evidence bound per transition plus the action term, averaged over the batch."""
         mean, log_var = self.net.encode_action(batch.features, batch.next_features)
+        log_var = bounded(log_var, self.config.log_variance_limit)
         code = mean + tame_exp(0.5 * log_var) * noise[0]
         share = self.config.true_action_share
         error = (1.0 - share) * self._half_squared_error(code, batch)
