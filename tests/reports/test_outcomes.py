@@ -115,6 +115,14 @@ def test_settings_that_came_or_went_since_are_no_variant(tmp_path: Path) -> None
     assert read_outcome(run, "a").variant == ()
 
 
+def test_settings_of_another_learner_are_no_variant(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "a")
+    config = json.loads((run / "config.json").read_text())
+    config["iq"]["value_term"], config["sac"]["hidden"], config["ppo"]["hidden"] = "initial", 7, 7
+    (run / "config.json").write_text(json.dumps(config))
+    assert read_outcome(run, "a").variant == ("ppo.hidden=7",)
+
+
 def test_runs_are_found_at_any_depth_each_once(tmp_path: Path) -> None:
     one, two = make_run(tmp_path / "x" / "y" / "one"), make_run(tmp_path / "two", seed=1)
     (one / "inner").mkdir()
