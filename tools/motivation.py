@@ -41,7 +41,7 @@ RANDOM = "random"
 
 def visited(loaded: LoadedPolicy, steps: int, seed: int) -> States:
     """States that a policy comes to, sampling its actions."""
-    envs = make_envs(loaded.config.env, NUM_ENVS, seed, clip_actions=True)
+    envs = make_envs(loaded.config.env, NUM_ENVS, seed, clip_actions=loaded.config.clip_actions)
     generator, states = torch_generator(seed, "motivation"), []
     try:
         obs = envs.reset()
