@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tool_modules import load_tool
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -19,12 +19,7 @@ each_method = pytest.mark.parametrize("page", METHODS, ids=lambda path: path.ste
 
 @pytest.fixture(scope="module")
 def line_links() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("line_links", ROOT / "tools" / "line_links.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_tool("line_links")
 
 
 @each_method

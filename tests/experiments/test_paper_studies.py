@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tool_modules import load_tool
 
 from ilde.config import RunConfig
 from ilde.data import UserError
@@ -29,17 +27,9 @@ each_budget = pytest.mark.parametrize("budget", BUDGETS)
 
 
 @pytest.fixture(scope="session")
-def recorder() -> Iterator[ModuleType]:
+def recorder() -> ModuleType:
     """The tool that makes the bundled demonstrations."""
-    path = Path(__file__).parents[2] / "tools" / "make_demos.py"
-    spec = importlib.util.spec_from_file_location("make_demos", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["make_demos"] = module  # where dataclasses look their annotations up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["make_demos"]
+    return load_tool("make_demos")
 
 
 @cache

@@ -224,7 +224,7 @@ def test_a_whole_training_without_passing_the_demonstrator_counts_as_all_of_it()
     runs = [outcome("ilde", 0, 950.0, **whole, evaluations=up), outcome("giril", 0, 1.0, **whole, evaluations=low)]
     assert lines("efficiency-vs-giril", runs, "ILDE")[0][1] == "80.00%"
     assert lines("efficiency-vs-giril", runs, "GIRIL")[0][1] == "0.00%"
-    assert lines("efficiency", runs, "GIRIL")[0][1] == "not within 49,999,872 steps"
+    assert lines("efficiency", runs, "GIRIL")[0][1] == "not within 49,999,872 steps, by evaluations"
 
 
 def test_the_papers_last_four_evaluations_stand_beside_our_score() -> None:
@@ -269,10 +269,12 @@ def test_efficiency_is_a_part_of_the_papers_budget() -> None:
     up = Curve((1_000_000, 2_000_000, 3_000_000, 4_000_000), (0.0, 950.0, 950.0, 950.0))
     late = Curve((1_000_000, 2_000_000, 3_000_000, 4_000_000), (0.0, 0.0, 0.0, 950.0))
     runs = [outcome("ilde", 0, 950.0, **GAME, evaluations=up), outcome("giril", 0, 950.0, **GAME, evaluations=late)]
-    assert lines("efficiency", runs, "ILDE")[0][:2] == ("11.48%", "4.00% (2,000,000 steps)")
+    assert lines("efficiency", runs, "ILDE")[0][:2] == ("11.48%", "4.00% (2,000,000 steps), by evaluations")
     assert lines("efficiency-vs-giril", runs, "ILDE")[0][1] == "50.00%"
     low = outcome("ilde", 0, 1.0, **GAME, evaluations=Curve((1, 2, 3, 4), (0.0,) * 4))
-    assert lines("efficiency", [low], "ILDE")[0][1] == "not within 400,000 steps"
+    assert lines("efficiency", [low], "ILDE")[0][1] == "not within 400,000 steps, by evaluations"
+    trained = outcome("ilde", 0, 1.0, **GAME, training=up)
+    assert lines("efficiency", [trained], "ILDE")[0][1] == "4.00% (2,000,000 steps), by training scores"
     assert lines("efficiency", [outcome("ilde", 0, 1.0, **GAME)], "ILDE")[0][1] == "no curve"
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shlex
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +11,7 @@ from typing import Any
 
 import pytest
 from made_outcomes import outcome
+from tool_modules import load_tool
 
 from ilde.reports.comparison import CONTROLS
 
@@ -21,16 +19,9 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def todo() -> Iterator[ModuleType]:
+def todo() -> ModuleType:
     """The tool that writes it."""
-    spec = importlib.util.spec_from_file_location("todo", ROOT / "tools" / "todo.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["todo"] = module  # where dataclasses look their annotations up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["todo"]
+    return load_tool("todo")
 
 
 def commands(queue: dict[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 from ilde.experiments.answers import Answer
 from ilde.experiments.paper.tables import PaperTable
 from ilde.reports.comparison import SAME_BUDGET, same_budget
-from ilde.reports.crossing import crossing
+from ilde.reports.crossing import crossing, curve_read
 from ilde.reports.numbers import NOTHING, plus_minus, score, span
 from ilde.reports.rows import Row
 from ilde.reports.statistics import mean_and_std
@@ -17,6 +17,7 @@ from ilde.reports.tables import ratio, verdict
 IQM = "IQM [95% bootstrap]"
 COLUMNS = ("row", "task", "paper", "ours", "95% interval", IQM, "ratio", "seeds", "steps", "verdict")
 NOT_PRINTED = "not in the paper"
+NO_CURVE = "no curve"
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,12 @@ def _last_points(row: Row) -> str:
 def _share_of_training(row: Row, table: PaperTable) -> str:
     """t/T as the paper counts it: of its own 50 million steps."""
     steps = _crossed(row)
-    return steps if isinstance(steps, str) else f"{100 * steps / (table.steps or row.env_steps):.2f}% ({steps:,} steps)"
+    if steps == NO_CURVE:
+        return NO_CURVE
+    share = (
+        steps if isinstance(steps, str) else f"{100 * steps / (table.steps or row.env_steps):.2f}% ({steps:,} steps)"
+    )
+    return f"{share}, by {curve_read(row.outcomes)}"
 
 
 def improvement(table: PaperTable, row: Row, giril: Row | None) -> float | str:
@@ -143,7 +149,7 @@ def _crossed(row: Row, never: int | None = None) -> int | str:
     """
     curves = all(outcome.training.values or outcome.evaluations.values for outcome in row.outcomes)
     if row.demonstrator is None or not curves:
-        return "no curve"
+        return NO_CURVE
     steps = crossing(row.outcomes, row.demonstrator)
     if steps is None and never is not None and row.env_steps >= (1 - SAME_BUDGET) * never:
         return never
