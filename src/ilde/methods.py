@@ -12,6 +12,12 @@ LearnerName: TypeAlias = Literal["ppo", "sac", "iq-learn", "bc", "none"]
 DemoUse: TypeAlias = Literal["given", "shuffled", "random-policy", "unused"]
 
 
+SETTINGS: dict[LearnerName, tuple[str, ...]] = {
+    "ppo": ("ppo.",), "bc": ("ppo.", "cloning."), "sac": ("sac.",), "iq-learn": ("iq.",), "none": (),
+}  # fmt: skip
+"""Where the settings of each learner are; a clone's policy is PPO's."""
+
+
 @dataclass(frozen=True)
 class Method:
     """One row."""
@@ -34,6 +40,12 @@ class Method:
     def rewarded(self) -> bool:
         """Whether its learner ever asks for a reward."""
         return self.learner in ("ppo", "sac")
+
+    @property
+    def foreign_settings(self) -> tuple[str, ...]:
+        """How the names of settings begin that only other learners read."""
+        own = SETTINGS[self.learner]
+        return tuple({prefix: None for parts in SETTINGS.values() for prefix in parts if prefix not in own})
 
 
 METHODS: tuple[Method, ...] = (

@@ -162,6 +162,13 @@ def test_a_run_begun_with_other_settings_is_refused(tmp_path: Path) -> None:
         Campaign([changed], tmp_path, retries=0, watcher=Ears())
 
 
+def test_a_default_of_another_learner_may_have_changed_since(tmp_path: Path) -> None:
+    (cell,) = cells("a")
+    begin_run(tmp_path / "a", cell.config).close()
+    changed = replace(cell, config=replace(cell.config, iq=replace(cell.config.iq, temperature=0.5)))
+    Campaign([changed], tmp_path, retries=0, watcher=Ears())
+
+
 def test_a_single_run_is_no_place_for_a_study(tmp_path: Path) -> None:
     begin_run(tmp_path, CONFIG).close()
     with pytest.raises(UserError, match="holds a single run; choose another --out for a study"):

@@ -11,6 +11,7 @@ from ilde.config import RunConfig, from_dict, to_dict
 from ilde.data import UserError
 from ilde.experiments.grid import Cell
 from ilde.fields import leaves
+from ilde.methods import find_method
 from ilde.runs import RunDirectory, RunState
 
 FolderState: TypeAlias = RunState | Literal["new"]
@@ -43,14 +44,15 @@ def _score(run: RunDirectory) -> float | None:
 
 
 def refuse_changes(cells: Sequence[Cell], out: Path) -> None:
-    """Refuse to go on with runs that were begun with other settings."""
+    """Refuse to go on with runs that were begun with other settings; those of other learners do not count."""
     if (out / "config.json").exists():
         raise UserError(f"{out}: holds a single run; choose another --out for a study")
     for cell in cells:
         folder = out / cell.id
         if (folder / "config.json").is_file():
             begun = dict(leaves(to_dict(from_dict(RunConfig, RunDirectory.read(folder).config))))
+            foreign = find_method(cell.config.method).foreign_settings
             for name, value in leaves(to_dict(cell.config)):
-                if begun[name] != value:
+                if begun[name] != value and not name.startswith(foreign):
                     change = f"was begun with {name} {begun[name]}, the study now says {value}"
                     raise UserError(f"{folder}: {change}; choose another --out or put the setting back")

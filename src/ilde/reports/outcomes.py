@@ -207,14 +207,9 @@ def curve(rows: Iterable[Row], name: str) -> Curve:
     return Curve(tuple(steps for steps, _ in known), tuple(_rounded(value) for _, value in known))
 
 
-OF_LEARNERS = {"ppo": ("ppo.",), "bc": ("ppo.", "cloning."), "sac": ("sac.",), "iq-learn": ("iq.",), "none": ()}
-"""Where the settings of each learner are; a clone's policy is PPO's."""
-
-
 def variant(config: Mapping[str, Any]) -> tuple[str, ...]:
     """The settings of a run that differ from its preset's; other learners' and how it was measured are left out."""
-    own = OF_LEARNERS[find_method(config["method"]).learner]
-    foreign = tuple(prefix for parts in OF_LEARNERS.values() for prefix in parts if prefix not in own)
+    foreign = find_method(config["method"]).foreign_settings
     preset = dict(leaves(to_dict(find_preset(config["preset"]))))
     # A setting that has come since the run is not in its configuration, and one that has gone is not in the preset.
     found = [(name, value) for name, value in leaves(config) if preset.get(name, value) != value]
