@@ -49,10 +49,14 @@ class Collector:
         self.episodes = 0
         self._turns: Turns = envs if isinstance(envs, Turns) else OneGroup(envs)
         self._act = [make_step(self._decide, device, generator) for _ in self._turns.groups]
-        self._obs = torch.from_numpy(np.array(envs.reset())).to(device)
+        first = torch.from_numpy(np.array(envs.reset()))
+        # What the policy saw at each step, and after the last one.
+        self._seen = torch.empty((steps + 1, *first.shape), dtype=first.dtype, device=device)
+        self._seen[-1].copy_(first)
         # Where a GPU is, frames travel from pinned memory; each group's is free again once its next actions are known.
-        self._staged = torch.empty_like(self._obs, device="cpu", pin_memory=device.type == "cuda")
+        self._staged = torch.empty_like(first, pin_memory=device.type == "cuda")
         self._buffers = self._allocate()
+        self._last: list[tuple[int, int, Array]] = []
         batch = (steps, envs.num_envs)
         self._outcomes = {
             "env_reward": np.zeros(batch, dtype=np.float32),
@@ -62,7 +66,6 @@ class Collector:
 
     def _allocate(self) -> dict[str, Tensor]:
         batch = (self.steps, self.envs.num_envs)
-        obs = self._obs
         action_shape = self.envs.action_space.shape or ()
         action_type = torch.float32 if action_shape else torch.int64
 
@@ -70,8 +73,7 @@ class Collector:
             return torch.empty((*batch, *shape), dtype=dtype, device=self.device)
 
         return {
-            "obs": empty(*obs.shape[1:], dtype=obs.dtype),
-            "next_obs": empty(*obs.shape[1:], dtype=obs.dtype),
+            "next_obs": torch.empty_like(self._seen[1:]),
             "action": empty(*action_shape, dtype=action_type),
             "log_prob": empty(dtype=torch.float32),
             "value": empty(dtype=torch.float32),
@@ -79,17 +81,19 @@ class Collector:
 
     def restart(self) -> None:
         """Start all episodes anew."""
-        self._obs.copy_(torch.from_numpy(self.envs.reset()))
+        self._seen[-1].copy_(torch.from_numpy(self.envs.reset()))
 
     def collect(self) -> Rollout:
         """One rollout (steps, num_envs) of on-policy experience."""
         groups = range(len(self._turns.groups))
+        self._seen[0].copy_(self._seen[-1])
+        self._last = []
         for group in groups:
             self._begin(0, group)
         for t in range(self.steps):
             for group in groups:
                 step = self._turns.finish(group)
-                self._show(group, step.obs)
+                self._show(t + 1, group, step.obs)
                 if t + 1 < self.steps:
                     self._begin(t + 1, group)
                 # Not before: while this is stored, the group steps again.
@@ -100,28 +104,25 @@ class Collector:
         return self.policy.act(obs[0], self.generator)._asdict()
 
     def _begin(self, t: int, group: int) -> None:
-        """Choose a group's actions and let it step; what was seen and decided is stored meanwhile."""
+        """Choose a group's actions and let it step; what was decided is stored meanwhile."""
         envs = self._turns.groups[group]
-        obs = self._obs[envs]
-        decision = self._act[group]((obs,))
+        decision = self._act[group]((self._seen[t, envs],))
         self._turns.begin(group, decision["action"].cpu().numpy())
-        for name, value in (decision | {"obs": obs}).items():
+        for name, value in decision.items():
             self._buffers[name][t, envs] = value
 
-    def _show(self, group: int, obs: Array) -> None:
+    def _show(self, t: int, group: int, obs: Array) -> None:
         """Send what a group sees to where the policy is."""
         envs = self._turns.groups[group]
         self._staged[envs] = torch.from_numpy(obs)
-        self._obs[envs].copy_(self._staged[envs], non_blocking=True)
+        self._seen[t, envs].copy_(self._staged[envs], non_blocking=True)
 
     def _store(self, t: int, group: int, step: Step) -> None:
-        """Keep the outcome of a group's step; `_obs` still shows what it led to."""
+        """Keep the outcome of a group's step."""
         envs = self._turns.groups[group]
-        successor = self._buffers["next_obs"][t, envs]
-        successor.copy_(self._obs[envs])
-        # Only where an episode ended does the successor differ from what the policy sees next: send those rows alone.
-        for row in np.flatnonzero(step.terminated | step.truncated):
-            successor[row] = torch.from_numpy(step.next_obs[row]).to(self.device)
+        if step.next_obs is not step.obs:
+            ended = np.flatnonzero(step.terminated | step.truncated)
+            self._last += [(t, envs.start + int(row), step.next_obs[row]) for row in ended]
         for name, outcome in (
             ("env_reward", step.reward),
             ("terminated", step.terminated),
@@ -130,13 +131,22 @@ class Collector:
             self._outcomes[name][t, envs] = outcome
         self._count(step.scores)
 
+    def _successors(self) -> Tensor:
+        """What each step led to: what was seen next, but for the last observations of episodes."""
+        successors = self._buffers["next_obs"]
+        successors.copy_(self._seen[1:])
+        if self._last:
+            times, envs, last = zip(*self._last, strict=True)
+            successors[list(times), list(envs)] = torch.from_numpy(np.stack(last)).to(self.device)
+        return successors
+
     def _count(self, scores: tuple[Score, ...]) -> None:
         self.episodes += len(scores)
         self.recent.extend(score.total for score in scores)
 
     def _rollout(self) -> Rollout:
         outcomes = {name: torch.from_numpy(values).to(self.device) for name, values in self._outcomes.items()}
-        data = self._buffers | outcomes
+        data = self._buffers | outcomes | {"obs": self._seen[:-1], "next_obs": self._successors()}
         names = ("obs", "action", "next_obs", "terminated", "env_reward")
         return Rollout(
             transitions=Transitions(**{name: data[name] for name in names}),
@@ -162,7 +172,7 @@ class Collector:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state."""
-        self._obs.copy_(torch.from_numpy(self.envs.restore(state["envs"])))
+        self._seen[-1].copy_(torch.from_numpy(self.envs.restore(state["envs"])))
         self.generator.set_state(state["generator"])
         self.recent = deque(state["recent"], maxlen=RECENT)
         self.episodes = state["episodes"]

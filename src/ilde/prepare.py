@@ -40,10 +40,10 @@ def choose_threads(config: RunConfig, *, images: bool, device: torch.device) -> 
 
 
 def settle(config: RunConfig, envs: EnvBatch, device: torch.device) -> None:
-    """Make this process fit for the work: threads for tensors, and memory for images that no GPU holds."""
+    """Make this process fit for the work: threads for tensors, and memory for images, which come by the megabyte."""
     images = len(envs.obs_space.shape) == 3
     torch.set_num_threads(choose_threads(config, images=images, device=device))
-    if images and device.type == "cpu":
+    if images:
         keep_freed_memory()
 
 
