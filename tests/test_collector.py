@@ -53,19 +53,22 @@ def test_after_a_time_limit_the_successor_is_the_true_one_and_the_next_step_star
     assert float(data.transitions.obs[30, 0, 0]) == 0.0
 
 
-def test_groups_that_take_turns_store_what_each_of_their_games_did() -> None:
-    halves = AtariBatch("Breakout", 3, seed=1, num_groups=2)
-    data = Collector(halves, UniformPolicy(halves.action_space), 60, generator(), CPU).collect()
-    whole = AtariBatch("Breakout", 3, seed=1)
-    obs = whole.reset()
-    for t in range(60):
-        np.testing.assert_array_equal(data.transitions.obs[t], obs)
-        step = whole.step(data.transitions.action[t].numpy())
-        np.testing.assert_array_equal(data.transitions.next_obs[t], step.next_obs)
-        np.testing.assert_array_equal(data.transitions.env_reward[t], step.reward)
-        np.testing.assert_array_equal(data.transitions.terminated[t], step.terminated)
-        obs = step.obs
-    assert data.transitions.terminated.any()
+@pytest.mark.parametrize("num_groups", [1, 2])
+def test_games_in_groups_shown_frame_by_frame_are_stored_as_they_were_played(num_groups: int) -> None:
+    groups, whole = AtariBatch("Breakout", 3, seed=1, num_groups=num_groups), AtariBatch("Breakout", 3, seed=1)
+    collecting = Collector(groups, UniformPolicy(groups.action_space), 150, generator(), CPU)
+    obs, games, lost = whole.reset(), 0, 0
+    for _ in range(3):
+        data = collecting.collect()
+        lost += int(data.transitions.terminated.sum())
+        for t in range(150):
+            np.testing.assert_array_equal(data.transitions.obs[t], obs)
+            step = whole.step(data.transitions.action[t].numpy())
+            np.testing.assert_array_equal(data.transitions.next_obs[t], step.next_obs)
+            np.testing.assert_array_equal(data.transitions.env_reward[t], step.reward)
+            np.testing.assert_array_equal(data.transitions.terminated[t], step.terminated)
+            obs, games = step.obs, games + len(step.scores)
+    assert lost > games > 3
 
 
 def test_after_a_termination_likewise() -> None:

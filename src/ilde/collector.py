@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ilde.data import Metrics, Rollout, Transitions
-from ilde.envs.base import Array, EnvBatch, Score, Step, Turns
+from ilde.envs.base import Array, EnvBatch, Score, ShowsFrames, Step, Turns
 from ilde.nets.policy import Policy
 from ilde.nets.steps import make_step
 
@@ -53,8 +53,11 @@ class Collector:
         # What the policy saw at each step, and after the last one.
         self._seen = torch.empty((steps + 1, *first.shape), dtype=first.dtype, device=device)
         self._seen[-1].copy_(first)
-        # Where a GPU is, frames travel from pinned memory; each group's is free again once its next actions are known.
-        self._staged = torch.empty_like(first, pin_memory=device.type == "cuda")
+        # Where frames follow each other, the newest is all that is news.
+        self._one_by_one = isinstance(envs, ShowsFrames)
+        # Where a GPU is, they travel from pinned memory; each group's is free again once its next actions are known.
+        staged = first[:, -1:] if self._one_by_one else first
+        self._staged = torch.empty_like(staged, pin_memory=device.type == "cuda", memory_format=torch.contiguous_format)
         self._buffers = self._allocate()
         self._last: list[tuple[int, int, Array]] = []
         batch = (steps, envs.num_envs)
@@ -93,7 +96,7 @@ class Collector:
         for t in range(self.steps):
             for group in groups:
                 step = self._turns.finish(group)
-                self._show(t + 1, group, step.obs)
+                self._show(t + 1, group, step)
                 if t + 1 < self.steps:
                     self._begin(t + 1, group)
                 # Not before: while this is stored, the group steps again.
@@ -111,11 +114,19 @@ class Collector:
         for name, value in decision.items():
             self._buffers[name][t, envs] = value
 
-    def _show(self, t: int, group: int, obs: Array) -> None:
+    def _show(self, t: int, group: int, step: Step) -> None:
         """Send what a group sees to where the policy is."""
-        envs = self._turns.groups[group]
-        self._staged[envs] = torch.from_numpy(obs)
-        self._seen[t, envs].copy_(self._staged[envs], non_blocking=True)
+        envs, first = self._turns.groups[group], self._turns.groups[group].start
+        shown, staged = self._seen[t, envs], self._staged[envs]
+        if not self._one_by_one:
+            staged.copy_(torch.from_numpy(step.obs))
+            shown.copy_(staged, non_blocking=True)
+            return
+        staged.copy_(torch.from_numpy(step.obs[:, -1:]))
+        shown[:, :-1] = self._seen[t - 1, envs, 1:]
+        shown[:, -1:].copy_(staged, non_blocking=True)
+        for score in step.scores:
+            shown[score.env - first] = torch.from_numpy(step.obs[score.env - first]).to(self.device)
 
     def _store(self, t: int, group: int, step: Step) -> None:
         """Keep the outcome of a group's step."""

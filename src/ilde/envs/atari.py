@@ -33,6 +33,8 @@ _logger = logging.getLogger(__name__)
 RESEED_AFTER = 32_768
 """Steps of a copy between seedings: each reloads the ROM, so few cost little; a restore replays at most about this."""
 MAX_FRAMES_PER_GAME = 108_000
+FRAMES = 4
+"""Frames of an observation."""
 
 
 UNPINNED = -1
@@ -58,6 +60,7 @@ def _native_env(game: str, num_envs: int, num_threads: int, first_core: int) -> 
         repeat_action_probability=0.0,
         full_action_space=False,
         frameskip=4,
+        stack_num=FRAMES,
         noop_max=30,
         use_fire_reset=True,
         episodic_life=False,
@@ -101,6 +104,7 @@ class AtariBatch:
     ) -> None:
         self.env_id = canonical_env_id(game_or_env_id)
         self.num_envs = num_envs
+        self.frames_shown = FRAMES
         self.resume_mode = "exact"
         bounds = np.linspace(0, num_envs, min(num_groups, num_envs) + 1).astype(int).tolist()
         self.groups: tuple[slice, ...] = tuple(slice(first, last) for first, last in pairwise(bounds))

@@ -89,6 +89,16 @@ class Turns(Protocol):
         """Wait for that step; its arrays hold the group's environments only, `Score.env` counts over all groups."""
 
 
+@runtime_checkable
+class ShowsFrames(Protocol):
+    """Environments whose observation is their latest frames, newest last: a step adds one and drops the oldest.
+
+    Only a whole episode that ends, and so comes with a `Score`, starts with other frames.
+    """
+
+    frames_shown: int
+
+
 def episode_seed(seed: int, env: int, episode: int) -> int:
     """The reset seed of one episode: a function of the run's seed, the copy and the episode's number alone."""
     return int(np.random.SeedSequence((seed, env, episode)).generate_state(1, np.uint32)[0]) % SUCCESSIVE_SEEDS
