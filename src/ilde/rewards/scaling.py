@@ -25,15 +25,13 @@ class ReturnScale:
 
     def update(self, reward: Tensor, ended: Tensor) -> None:
         """Run the filter over a rollout (T, N) and move the spread."""
-        rewards, ends = reward.double().cpu().numpy(), ended.cpu().numpy()
-        returns = np.empty_like(rewards)
-        accumulated = self.accumulated.copy()
+        rewards, goes_on = reward.double().cpu().numpy(), ~ended.cpu().numpy()
+        returns, decay = np.empty_like(rewards), self.discount * goes_on
+        accumulated = self.accumulated * self.discount
         for t in range(len(rewards)):
-            accumulated *= self.discount
-            accumulated += rewards[t]
-            returns[t] = accumulated
-            accumulated[ends[t]] = 0.0
-        self.accumulated = accumulated
+            np.add(accumulated, rewards[t], out=returns[t])
+            np.multiply(returns[t], decay[t], out=accumulated)
+        self.accumulated = np.where(goes_on[-1], returns[-1], 0.0)
         self.moments.update(torch.from_numpy(returns.ravel()))
 
     def begin_episodes(self) -> None:
