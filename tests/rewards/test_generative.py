@@ -29,9 +29,8 @@ def model(
 
 
 def batch_of(features: torch.Tensor, action: torch.Tensor, next_features: torch.Tensor) -> Encoded:
-    size = features.shape[0]
-    never = torch.zeros(size, dtype=torch.bool)
-    return Encoded(features, action, next_features, never, torch.zeros(size), never)
+    never = torch.zeros(features.shape[:-1], dtype=torch.bool)
+    return Encoded(features, action, next_features, never, torch.zeros_like(features[..., 0]), never)
 
 
 @pytest.mark.parametrize(
@@ -212,3 +211,13 @@ def test_a_spread_thrown_far_out_leaves_a_limited_fit_unharmed() -> None:
             term.net.log_var_head.bias.fill_(31.0)  # seen in the first pass over images
         losses.append(float(term.loss(batch, *term.draw(16)).detach()))
     assert losses[0] > 1e6 > 1e3 > losses[1]
+
+
+def test_shared_curiosity_pays_everybody_the_mean_of_each_step_and_leaves_single_steps_alone() -> None:
+    features = torch.randn(4, 3, 3, generator=generator(2))
+    action = one_hot(torch.zeros(4, 3, dtype=torch.long), 2).float()
+    rollout = batch_of(features, action, features.roll(1, 0))
+    own, shared = (model(shared=sharing).reward(rollout) for sharing in (False, True))
+    torch.testing.assert_close(shared, own.mean(1, keepdim=True).expand(4, 3))
+    assert own.std() > 0
+    torch.testing.assert_close(model(shared=True).reward(rollout.flatten()), own.flatten())

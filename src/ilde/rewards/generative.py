@@ -32,6 +32,9 @@ class GenerativeConfig(FitConfig):
     true_action_share: float = 0.0
     """Part of the reconstruction error taken from the action itself instead of its code. The reward decodes from the
     action; with the paper's small action_weight on continuous tasks the code never comes to mean it."""
+    shared: bool = False
+    """Pay every environment the mean over all of them, step by step, as GIRIL's public code does: whoever lives on is
+    paid for what the others see, so that hardly more than survival is rewarded. For comparison, not for use."""
 
 
 class TransitionVAE(nn.Module):
@@ -103,6 +106,13 @@ class GenerativeReward(Surprise):
     def _action_error(self, code: Tensor, mean: Tensor, action: Tensor) -> Tensor:
         # Discrete: z holds the action's logits. Continuous: its mean is the action.
         return cross_entropy(code, action.argmax(-1)) if self.discrete else mse_loss(mean, action)
+
+    @torch.no_grad()
+    def reward(self, batch: Encoded) -> Tensor:
+        """The error, 0 where the episode terminated; or its mean over the environments of a rollout."""
+        reward = super().reward(batch)
+        in_time_order = reward.ndim == 2  # (T, N)
+        return reward.mean(1, keepdim=True).expand_as(reward) if self.config.shared and in_time_order else reward
 
     def error(self, batch: Encoded) -> Tensor:
         """Mean squared error of the predicted successor."""
