@@ -43,9 +43,10 @@ class Method:
 
     @property
     def foreign_settings(self) -> tuple[str, ...]:
-        """How the names of settings begin that only other learners read."""
-        own = SETTINGS[self.learner]
-        return tuple({prefix: None for parts in SETTINGS.values() for prefix in parts if prefix not in own})
+        """How the names of settings begin that other methods read, and this one does not."""
+        own = (*SETTINGS[self.learner], *(("rewards.",) if self.rewarded else ()))
+        known = {prefix: None for parts in (*SETTINGS.values(), ("rewards.",)) for prefix in parts}
+        return tuple(prefix for prefix in known if prefix not in own)
 
 
 METHODS: tuple[Method, ...] = (

@@ -13,7 +13,9 @@ import pytest
 from made_outcomes import outcome
 from tool_modules import load_tool
 
+from ilde.config import to_dict
 from ilde.reports.comparison import CONTROLS
+from ilde.reports.outcomes import variant
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,6 +63,7 @@ def test_what_has_run_is_left_out(todo: ModuleType) -> None:
         demos="qbert/one-life-v0",
         fraction=0.1,
         planned_steps=game.steps,
+        variant=variant(to_dict(game)),
     )
     everything = commands(todo.queue([]))
     assert len(commands(todo.queue([run]))) == len(everything) - 1
@@ -74,7 +77,17 @@ def test_what_has_run_is_left_out(todo: ModuleType) -> None:
 
 def test_nothing_is_left_of_a_step_that_has_run(todo: ModuleType) -> None:
     runs = [
-        outcome("ilde", 0, 1.0, task=c.env, preset=c.preset, demos=c.demos[:-4], fraction=0.1, planned_steps=c.steps)
+        outcome(
+            "ilde",
+            0,
+            1.0,
+            task=c.env,
+            preset=c.preset,
+            variant=variant(to_dict(c)),
+            demos=c.demos[:-4],
+            fraction=0.1,
+            planned_steps=c.steps,
+        )
         for c in (cell.config for cell in todo.cells_of(todo.ILDE))
     ]
     assert json.dumps(todo.queue(runs)["queue"][0]["step"]).startswith('"b: ')

@@ -44,7 +44,7 @@ def _score(run: RunDirectory) -> float | None:
 
 
 def refuse_changes(cells: Sequence[Cell], out: Path) -> None:
-    """Refuse to go on with runs that were begun with other settings; those of other learners do not count."""
+    """Refuse to go on with runs that were begun with other settings; those that a method does not read do not count."""
     if (out / "config.json").exists():
         raise UserError(f"{out}: holds a single run; choose another --out for a study")
     for cell in cells:

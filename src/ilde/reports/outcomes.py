@@ -208,7 +208,7 @@ def curve(rows: Iterable[Row], name: str) -> Curve:
 
 
 def variant(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The settings of a run that differ from its preset's; other learners' and how it was measured are left out."""
+    """The settings of a run that differ from its preset's; left out: what it does not read, and how it was measured."""
     foreign = find_method(config["method"]).foreign_settings
     preset = dict(leaves(to_dict(find_preset(config["preset"]))))
     # A setting that has come since the run is not in its configuration, and one that has gone is not in the preset.

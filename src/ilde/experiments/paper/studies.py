@@ -30,18 +30,21 @@ class Budget:
     preset: str | None = None
     """None lets each method take its usual one."""
     overrides: Mapping[str, object] = field(default_factory=dict)
+    reading: Mapping[str, object] = field(default_factory=dict)
+    """Of what the paper leaves open: the domain's, whatever a run may cost."""
 
     @property
     def settings(self) -> tuple[Setting, ...]:
-        """The overrides as a study has them."""
-        return tuple((name, str(value)) for name, value in leaves(self.overrides))
+        """The settings that are not the preset's, as a study has them."""
+        return tuple((name, str(value)) for part in (self.reading, self.overrides) for name, value in leaves(part))
 
 
 def find_budget(domain: Domain, name: str) -> Budget:
     """The budget of that name."""
     if name not in BUDGETS:
         raise UserError(f"unknown budget {name!r}; {did_you_mean(name, list(BUDGETS))}")
-    return Budget(**read_toml("budgets.toml")[domain][name])
+    costs = read_toml("budgets.toml")[domain]
+    return Budget(**costs[name], reading=costs.get("reading", {}))
 
 
 def paper_study(name: str, budget: str) -> Grid:
