@@ -1,9 +1,8 @@
 """Into how many groups, on how many threads each, are games best split? Collecting beside the bare simulator.
 
-    python benchmarks/collecting.py --env ALE/BeamRider-v5 --splits 1x16 2x8 2x16 2x16p --json results/collecting.json
+    python benchmarks/collecting.py --env ALE/BeamRider-v5 --splits 1x16 2x8 2x16 4x8 --json results/collecting.json
 
-A split GxT has G groups of games that take turns, each on T threads of the simulator; GxTp binds each thread to a core.
-All splits and the bare simulator
+A split GxT has G groups of games that take turns, each on T threads of the simulator. All splits and the bare simulator
 (one group, as many threads as cores) take turns in one process, so that a machine whose speed drifts drifts for all
 alike. A figure is the median over the rounds of agent steps per second; the policy is the paper's, with first weights.
 """
@@ -25,7 +24,6 @@ from ilde.bench import bare_simulation
 from ilde.collector import Collector
 from ilde.config import find_preset
 from ilde.envs import make_envs, simulator_versions
-from ilde.envs.atari import AtariBatch
 from ilde.envs.cores import usable_cores
 from ilde.nets.policy import ActorCritic
 from ilde.prepare import choose_device
@@ -39,8 +37,8 @@ BARE = "simulator alone"
 
 def collecting(env: str, split: str, num_envs: int, steps: int, device: torch.device) -> Callable[[], object]:
     """What collects one rollout, with games split so."""
-    groups, threads = (int(part) for part in split.removesuffix("p").split("x"))
-    envs = AtariBatch(env, num_envs, SEED, num_threads=threads, num_groups=groups, pinned=split.endswith("p"))
+    groups, threads = (int(part) for part in split.split("x"))
+    envs = make_envs(env, num_envs, SEED, num_threads=threads, num_groups=groups)
     hidden = find_preset("atari").ppo.hidden
     policy = ActorCritic(envs.obs_space, envs.action_space, hidden, torch_generator(SEED, "policy")).to(device)
     return Collector(envs, policy, steps, torch_generator(SEED, "acting", device), device).collect

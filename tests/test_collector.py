@@ -71,6 +71,42 @@ def test_games_in_groups_shown_frame_by_frame_are_stored_as_they_were_played(num
     assert lost > games > 3
 
 
+def test_games_seeded_anew_and_games_restored_go_on_in_the_collector() -> None:
+    def games() -> AtariBatch:
+        return AtariBatch("Breakout", 3, seed=1, num_groups=2, reseed_after=100)
+
+    def collecting(envs: AtariBatch) -> Collector:
+        return Collector(envs, UniformPolicy(envs.action_space), 150, generator(), CPU)
+
+    first = collecting(games())
+    for _ in range(2):
+        first.collect()
+    second = collecting(games())
+    second.load_state_dict(copy.deepcopy(first.state_dict()))
+    ahead, again = first.collect().transitions, second.collect().transitions
+    for name in ("obs", "action", "next_obs", "terminated"):
+        assert torch.equal(getattr(ahead, name), getattr(again, name)), name
+    assert ahead.terminated.any()
+    shown = torch.from_numpy(first.envs.state()["obs"])
+    assert torch.equal(first.collect().transitions.obs[0], shown)
+
+
+def test_a_rollout_that_was_interrupted_is_followed_by_what_the_environments_show() -> None:
+    class Impatient(Onwards):
+        def act(self, obs: torch.Tensor, generator: torch.Generator, *, greedy: bool = False) -> Decision:
+            if self.calls == 7:
+                self.calls += 1
+                raise KeyboardInterrupt
+            return super().act(obs, generator, greedy=greedy)
+
+    source = collector(4, Impatient())
+    source.collect()
+    with pytest.raises(KeyboardInterrupt):
+        source.collect()
+    # Seven steps were taken, four and three.
+    assert source.collect().transitions.obs[:, 0, 0].tolist() == pytest.approx([0.7, 0.8, 0.9, 1.0])
+
+
 def test_after_a_termination_likewise() -> None:
     data = collector(5, env=LateReward).collect()
     assert data.transitions.obs[:, 0, 0].tolist() == [0.0, 1.0, 0.0, 1.0, 0.0]

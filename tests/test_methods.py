@@ -93,3 +93,10 @@ def test_a_long_random_walk_is_the_same_whatever_its_chunks(monkeypatch: pytest.
     assert whole is not None
     assert pieces is not None
     assert all(torch.equal(getattr(whole, name), getattr(pieces, name)) for name in ("obs", "action", "next_obs"))
+
+
+def test_what_other_methods_read_is_foreign() -> None:
+    assert set(find_method("ilde").foreign_settings) == {"cloning.", "sac.", "iq."}
+    assert set(find_method("bc").foreign_settings) == {"sac.", "iq.", "rewards."}
+    assert set(find_method("iq-learn").foreign_settings) == {"ppo.", "cloning.", "sac.", "rewards."}
+    assert set(find_method("random").foreign_settings) == {"ppo.", "cloning.", "sac.", "iq.", "rewards."}

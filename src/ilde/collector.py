@@ -50,9 +50,9 @@ class Collector:
         self._turns: Turns = envs if isinstance(envs, Turns) else OneGroup(envs)
         self._act = [make_step(self._decide, device, generator) for _ in self._turns.groups]
         first = torch.from_numpy(np.array(envs.reset()))
-        # What the policy saw at each step, and after the last one.
+        # What the policy saw at each step, and after the last one; for each group, the row of what it sees now.
         self._seen = torch.empty((steps + 1, *first.shape), dtype=first.dtype, device=device)
-        self._seen[-1].copy_(first)
+        self._see(first)
         # Where frames follow each other, the newest is all that is news.
         self._one_by_one = isinstance(envs, ShowsFrames)
         # Where a GPU is, they travel from pinned memory; each group's is free again once its next actions are known.
@@ -84,14 +84,20 @@ class Collector:
 
     def restart(self) -> None:
         """Start all episodes anew."""
-        self._seen[-1].copy_(torch.from_numpy(self.envs.reset()))
+        self._see(torch.from_numpy(self.envs.reset()))
+
+    def _see(self, obs: Tensor) -> None:
+        """Begin with other observations."""
+        self._seen[-1].copy_(obs)
+        self._now = [self.steps for _ in self._turns.groups]
 
     def collect(self) -> Rollout:
         """One rollout (steps, num_envs) of on-policy experience."""
         groups = range(len(self._turns.groups))
-        self._seen[0].copy_(self._seen[-1])
         self._last = []
         for group in groups:
+            envs = self._turns.groups[group]
+            self._seen[0, envs] = self._seen[self._now[group], envs]  # the last row, unless a rollout was interrupted
             self._begin(0, group)
         for t in range(self.steps):
             for group in groups:
@@ -118,6 +124,7 @@ class Collector:
         """Send what a group sees to where the policy is."""
         envs, first = self._turns.groups[group], self._turns.groups[group].start
         shown, staged = self._seen[t, envs], self._staged[envs]
+        self._now[group] = t
         if not self._one_by_one:
             staged.copy_(torch.from_numpy(step.obs))
             shown.copy_(staged, non_blocking=True)
@@ -183,7 +190,7 @@ class Collector:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved state."""
-        self._seen[-1].copy_(torch.from_numpy(self.envs.restore(state["envs"])))
+        self._see(torch.from_numpy(self.envs.restore(state["envs"])))
         self.generator.set_state(state["generator"])
         self.recent = deque(state["recent"], maxlen=RECENT)
         self.episodes = state["episodes"]

@@ -142,6 +142,14 @@ def test_smoke_and_hours_differ_from_the_paper_in_nothing_but_their_cost() -> No
     whole, hours = cells("atari", "paper"), cells("atari", "hours")
     one, other = (study["qbert/ilde/seed-0"] for study in (whole, hours))
     assert (one.ppo, one.rewards, one.iq) == (other.ppo, other.rewards, other.iq)
+    tiny = cells("atari", "smoke")["qbert/ilde/seed-0"]
+    for config in (one, other, tiny):
+        read = (
+            config.rewards.curiosity_factor,
+            config.rewards.scale.terms,
+            config.rewards.generative.log_variance_limit,
+        )
+        assert read == (0.02, "all", 4.0)
     assert replace(hours["qbert/vail/seed-0"], method="ilde") == other
 
 

@@ -254,6 +254,12 @@ def test_a_term_that_needs_whole_episodes_is_refused_in_one_line() -> None:
         check_replay(trainer, None)
 
 
+def test_curiosity_shared_by_environments_is_not_for_steps_drawn_from_everywhere() -> None:
+    shared = replace(SMALL, generative=replace(SMALL.generative, shared=True))
+    with pytest.raises(UserError, match="hype-ilde replays single steps, but giril needs whole episodes"):
+        check_replay(corridor_trainer("hype-ilde", continuous=True, rewards=shared), None)
+
+
 def test_the_true_reward_and_demonstrations_cannot_be_mixed() -> None:
     env, demos = partial(Corridor, continuous=True), corridor_demos(continuous=True)
     config = replace(TINY, method="hype", reward="env", rewards=SMALL)

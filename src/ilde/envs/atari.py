@@ -37,8 +37,6 @@ FRAMES = 4
 """Frames of an observation."""
 
 
-UNPINNED = -1
-"""Threads go where the system sends them."""
 NICENESS = 5
 """How much the games' threads stand back, where threads can: whoever chooses the next actions must find a core free."""
 
@@ -49,13 +47,12 @@ def _stand_back() -> None:
             os.nice(NICENESS)
 
 
-def _native_env(game: str, num_envs: int, num_threads: int, first_core: int) -> Any:
+def _native_env(game: str, num_envs: int, num_threads: int) -> Any:
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     return AtariVectorEnv(
         game,
         num_envs,
         num_threads=num_threads,
-        thread_affinity_offset=first_core,
         max_num_frames_per_episode=MAX_FRAMES_PER_GAME,
         repeat_action_probability=0.0,
         full_action_space=False,
@@ -88,7 +85,6 @@ class AtariBatch:
         num_threads: simulator threads of each group; None takes one per core. It does not change any result.
         reseed_after: a copy is seeded anew at its first game over after this many steps, which bounds the replay.
         num_groups: parts that step in the background one after another. It does not change any game either.
-        pinned: whether each thread stays on a core of its own.
     """
 
     def __init__(
@@ -100,7 +96,6 @@ class AtariBatch:
         num_threads: int | None = None,
         reseed_after: int = RESEED_AFTER,
         num_groups: int = 1,
-        pinned: bool = False,
     ) -> None:
         self.env_id = canonical_env_id(game_or_env_id)
         self.num_envs = num_envs
@@ -110,11 +105,9 @@ class AtariBatch:
         self.groups: tuple[slice, ...] = tuple(slice(first, last) for first, last in pairwise(bounds))
         # Every group may use all cores: while one waits for its actions, the others have them to themselves.
         game, threads = atari_game(self.env_id), num_threads or len(usable_cores())
-        first_core = usable_cores()[0] if pinned else UNPINNED
         with ThreadPoolExecutor(1, initializer=_stand_back) as modest:
             self._natives = [
-                modest.submit(_native_env, game, group.stop - group.start, threads, first_core).result()
-                for group in self.groups
+                modest.submit(_native_env, game, group.stop - group.start, threads).result() for group in self.groups
             ]
         self.obs_space: gym.spaces.Box = self._natives[0].single_observation_space
         self.action_space: gym.spaces.Discrete | gym.spaces.Box = self._natives[0].single_action_space

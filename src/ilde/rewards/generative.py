@@ -83,6 +83,7 @@ class GenerativeReward(Surprise):
     ) -> None:
         super().__init__(net, config, generator)
         self.discrete = discrete
+        self.episodic = config.shared  # what the others saw at that step is not among steps drawn from everywhere
 
     def draw(self, count: int) -> tuple[Tensor, ...]:
         """What makes a code of its mean and variance."""
