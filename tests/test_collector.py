@@ -87,6 +87,7 @@ def test_games_seeded_anew_and_games_restored_go_on_in_the_collector() -> None:
     for name in ("obs", "action", "next_obs", "terminated"):
         assert torch.equal(getattr(ahead, name), getattr(again, name)), name
     assert ahead.terminated.any()
+    assert first.envs.state()["course"]["seedings"].any()
     shown = torch.from_numpy(first.envs.state()["obs"])
     assert torch.equal(first.collect().transitions.obs[0], shown)
 

@@ -165,8 +165,12 @@ def test_a_run_begun_with_other_settings_is_refused(tmp_path: Path) -> None:
 def test_a_default_of_another_learner_may_have_changed_since(tmp_path: Path) -> None:
     (cell,) = cells("a")
     begin_run(tmp_path / "a", cell.config).close()
-    changed = replace(cell, config=replace(cell.config, iq=replace(cell.config.iq, temperature=0.5)))
-    Campaign([changed], tmp_path, retries=0, watcher=Ears())
+    iq, ppo = replace(cell.config.iq, temperature=0.5), replace(cell.config.ppo, discount=0.5)
+    changed = replace(cell, config=replace(cell.config, iq=iq))
+    (standing,) = Campaign([changed], tmp_path, retries=0, watcher=Ears()).standings()
+    assert standing.reached.state == "running"  # taken up where its folder stands
+    with pytest.raises(UserError, match=r"was begun with ppo\.discount 0\.99"):
+        Campaign([replace(changed, config=replace(changed.config, ppo=ppo))], tmp_path, retries=0, watcher=Ears())
 
 
 def test_a_single_run_is_no_place_for_a_study(tmp_path: Path) -> None:
