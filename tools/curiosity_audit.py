@@ -7,7 +7,8 @@ The curiosity of `giril` grows with the distance from the demonstrated states. F
 features: the mean squared distance, per feature, from the nearest state of the fragment, for a random policy's steps
 and along a whole recorded game of the demonstrator. Above 1, their ratio draws the agent towards the demonstrator's
 later play; below, away from it. No training and no GPU: minutes on two cores. `--fit` asks the fitted model instead,
-with and without a limit to the log-variance of its code.
+with and without a limit to the log-variance of its code, and how much of what it pays random play is noise: the spread
+per step and of the discounted return, each over its mean, and the return's correlation with that of an alive bonus.
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ FITS = {
 }
 """How features are scaled, and the limit of the code's log-variance in the fit."""
 NUM_ENVS, WALK, PARTS = 16, 500, 4
+DISCOUNT, CUT = 0.99, 200
+LONG_WALK, CHUNK = 2000, 50
+"""Returns need many lives: steps of random play, and how many are looked at together."""
 SPARED = 2
 """Every so many-th step is looked at: neighbours in time look alike."""
 
@@ -79,12 +83,30 @@ def part_of(steps: Transitions, number: int) -> Transitions:
     return steps.map(lambda x: x.chunk(PARTS)[number])
 
 
+def returns(reward: Tensor, ended: Tensor) -> Tensor:
+    """Discounted return of each step (T, N) to the end of its episode, but for the last steps, whose is cut off."""
+    total, found = torch.zeros_like(reward[0]), []
+    for paid, end in zip(reward.flip(0), ended.flip(0), strict=True):
+        total = paid + DISCOUNT * total * ~end
+        found.append(total)
+    return torch.stack(found[::-1])[:-CUT]
+
+
+def noise(reward: Tensor, ended: Tensor) -> dict[str, float]:
+    """How a reward varies along random play, and how far it pays for survival."""
+    own, alive = (returns(paid, ended).flatten() for paid in (reward, torch.ones_like(reward)))
+    correlation = float(torch.corrcoef(torch.stack([own, alive]))[0, 1])
+    spread, of_return, of_alive = (float(x.std() / x.mean()) for x in (reward, own, alive))
+    return {"spread": spread, "return_spread": of_return, "alive_spread": of_alive, "correlation": correlation}
+
+
 def measure(game: str, seed: int, epochs: int) -> dict[str, Any]:
     """What each reading pays on one game; the model is fitted for so many passes, if for any."""
     fragment, whole = resolve(f"{game}/one-life-v0:0.1"), resolve(f"{game}/full-v0")
     envs = make_envs(fragment.header.env_id, NUM_ENVS, seed, clip_actions=True)
     try:
         walk = random_rollout(envs, WALK, seed, "background")
+        lives = random_rollout(envs, LONG_WALK if epochs else 1, seed, "lives")
         spaces = envs.obs_space, envs.action_space
     finally:
         envs.close()
@@ -107,11 +129,20 @@ def measure(game: str, seed: int, epochs: int) -> dict[str, Any]:
             "random": float(pays(walked).mean()),
             "game": by_part,
         }
+        if epochs:
+            paid = torch.cat([pays(lives[part]) for part in torch.arange(LONG_WALK).split(CHUNK)])
+            rows[name] |= noise(paid, lives.terminated)
         print(f"{game}, {name}: {rows[name]}", file=sys.stderr, flush=True)
     return {"env": fragment.header.env_id, "fragment": len(shown), "game_steps": len(played) * SPARED, "rows": rows}
 
 
 CPU = torch.device("cpu")
+NOISE = {
+    "spread": "spread per step",
+    "return_spread": "spread of returns",
+    "alive_spread": "that of an alive bonus",
+    "correlation": "correlation of the two",
+}
 
 
 def table(document: dict[str, Any]) -> WordTable:
@@ -121,9 +152,11 @@ def table(document: dict[str, Any]) -> WordTable:
         for name, row in game["rows"].items():
             parts, ratio = row["game"], sum(row["game"]) / len(row["game"]) / row["random"]
             numbers = (row["fragment"], row["random"], *parts)
-            lines.append((game["env"], name, *(f"{x:.3g}" for x in numbers), f"{ratio:.2f}"))
+            more = tuple(f"{row[key]:.2f}" for key in NOISE if key in row)
+            lines.append((game["env"], name, *(f"{x:.3g}" for x in numbers), f"{ratio:.2f}", *more))
     quarters = tuple(f"quarter {i + 1} of a game" for i in range(PARTS))
     columns = ("game", "reading", "fragment itself", "random play", *quarters, "demonstrator over random")
+    columns += tuple(words for key, words in NOISE.items() if key in row)
     return WordTable("What curiosity pays a random policy and a demonstrator", columns, tuple(lines), document["notes"])
 
 
@@ -150,7 +183,7 @@ def main() -> int:
         )
         document = {
             "command": " ".join(command),
-            "notes": [f"mean per step and feature: {what}; above 1 in the last column draws the agent on"],
+            "notes": [f"mean per step and feature: {what}; above 1 in `demonstrator over random` draws the agent on"],
             "games": [measure(game, args.seed, args.fit) for game in args.games],
         }
     if args.json:

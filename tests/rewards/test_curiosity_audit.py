@@ -16,13 +16,14 @@ def audit() -> ModuleType:
     return load_tool("curiosity_audit")
 
 
-def test_the_published_table_is_rebuilt_byte_for_byte(
-    audit: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["curiosity-audit", "curiosity-noise"])
+def test_the_published_tables_are_rebuilt_byte_for_byte(
+    audit: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    kept, out = ROOT / "results" / "curiosity-audit.json", tmp_path / "audit.md"
+    kept, out = ROOT / "results" / f"{name}.json", tmp_path / "audit.md"
     monkeypatch.setattr("sys.argv", ["curiosity_audit.py", "--from", str(kept), "--markdown", str(out)])
     assert audit.main() == 0
-    assert out.read_bytes() == (ROOT / "results" / "curiosity-audit.md").read_bytes()
+    assert out.read_bytes() == (ROOT / "results" / f"{name}.md").read_bytes()
 
 
 def test_a_step_is_as_far_as_its_successor_from_the_nearest_demonstrated_one(audit: ModuleType) -> None:
@@ -31,3 +32,20 @@ def test_a_step_is_as_far_as_its_successor_from_the_nearest_demonstrated_one(aud
     steps = SimpleNamespace(next_obs=torch.tensor([[3.0, 4.0], [10.0, 1.0], [0.0, 0.0]]))
     # Squared distances 25, 1 and 0, over two features.
     assert audit.distances(mix, shown)(steps).tolist() == pytest.approx([12.5, 0.5, 0.0], abs=1e-6)
+
+
+def test_an_alive_bonus_is_no_noise_and_a_flash_is(audit: ModuleType) -> None:
+    ended = torch.zeros(300, 2, dtype=torch.bool)
+    ended[[40, 90], [0, 1]] = True
+    alive = audit.returns(torch.ones(300, 2), ended)
+    # Alone at the end of an episode; 40 steps before it, a geometric sum of 41; of 300 steps the last 200 are cut off.
+    assert (alive[40, 0].item(), alive[0, 0].item(), len(alive)) == pytest.approx((1.0, (1 - 0.99**41) / 0.01, 100))
+    same = audit.noise(torch.full((300, 2), 2.0), ended)
+    assert (same["spread"], same["correlation"]) == pytest.approx((0.0, 1.0), abs=1e-5)
+    assert same["return_spread"] == pytest.approx(same["alive_spread"], rel=1e-4)
+    flash = torch.ones(300, 2)
+    flash[::50] = 500.0
+    seen = audit.noise(flash, ended)
+    assert seen["spread"] > 5
+    assert seen["return_spread"] > same["return_spread"]
+    assert seen["correlation"] < 0.99
