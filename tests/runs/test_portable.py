@@ -1,0 +1,83 @@
+"""A run carried in parts, without what can be fitted again, goes on as if it had never moved."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+from tool_modules import load_tool
+
+from ilde.config import RunConfig
+from ilde.data import UserError
+from ilde.launch import resume, start
+
+portable, tiny = load_tool("portable"), load_tool("tiny_run")
+ENV = "Hopper-v5"
+UPDATES = 4
+
+
+@pytest.fixture
+def halfway(tmp_path: Path) -> tuple[RunConfig, Path]:
+    """A run of four updates that stopped after two."""
+    demos = tmp_path / "demos.npz"
+    tiny.record_random_policy(ENV, demos, seed=0)
+    config = replace(tiny.tiny_config("ilde", ENV, demos, UPDATES, seed=0), schedule_steps=10_000)
+    run = start(config, tmp_path / "run")
+    taken = iter([False, False])
+    assert not run.train(lambda: next(taken, True))
+    run.folder.close()
+    return config, tmp_path / "run"
+
+
+def last_metrics(run: Path) -> dict[str, float]:
+    rows = (run / "metrics.jsonl").read_text().splitlines()
+    metrics: dict[str, float] = json.loads(rows[-1])
+    return metrics
+
+
+def finished(path: Path) -> dict[str, float]:
+    run = resume(path)
+    assert run.train()
+    run.folder.close()
+    return last_metrics(path)
+
+
+def test_it_goes_on_bit_for_bit(halfway: tuple[RunConfig, Path], tmp_path: Path) -> None:
+    _, run = halfway
+    parts = portable.pack(run, tmp_path / "parts", 20_000)
+    assert len(parts) > 1
+    assert all(part.stat().st_size <= 20_000 for part in parts)
+    assert portable.unpack(tmp_path / "parts", tmp_path / "moved")
+    before, after = (max((path / "checkpoints").iterdir()) for path in (run, tmp_path / "moved"))
+    for name in ("state.json", "tensors.safetensors"):
+        assert (before / name).read_bytes() == (after / name).read_bytes()
+    assert finished(tmp_path / "moved") == finished(run)
+
+
+def test_the_fitted_model_does_not_travel(halfway: tuple[RunConfig, Path], tmp_path: Path) -> None:
+    _, run = halfway
+    parts = portable.pack(run, tmp_path / "parts", 2**30)
+    newest = max((run / "checkpoints").iterdir())
+    tensors = safetensors.torch.load((newest / "tensors.safetensors").read_bytes())
+    with tarfile.open(parts[0]) as tar:
+        carried = tar.extractfile(f"checkpoints/{newest.name}/tensors.safetensors")
+        assert carried is not None
+        moved = safetensors.torch.load(carried.read())
+    left = set(tensors) - set(moved)
+    assert left
+    assert all(name.startswith("reward.terms.giril.net.") for name in left)
+    assert not any("giril.net" in name for name in moved)
+
+
+def test_other_bits_are_refused_or_owned_up_to(halfway: tuple[RunConfig, Path], tmp_path: Path) -> None:
+    config, run = halfway
+    portable.pack(run, tmp_path / "parts", 2**30)
+    tiny.record_random_policy(ENV, Path(str(config.demos)), seed=7)  # what the model is fitted to has changed
+    with pytest.raises(UserError, match="other bits"):
+        portable.unpack(tmp_path / "parts", tmp_path / "refused")
+    assert not portable.unpack(tmp_path / "parts", tmp_path / "moved", accept_other_bits=True)
+    assert "fitted again" in json.loads((tmp_path / "moved" / "provenance.json").read_text())["portable_resume"]

@@ -1,0 +1,129 @@
+"""Carry an unfinished run through a narrow door: without the models that can be fitted again, in parts of some size.
+
+    python tools/portable.py pack runs/a/seed-0 parts/ --part-mib 15
+    python tools/portable.py unpack parts/ runs/a/seed-0       # on the other machine
+    ilde resume runs/a/seed-0
+
+Half of an Atari checkpoint is the generative model, which is frozen and a function of the seed and the demonstrations.
+`unpack` fits it again and asks the checkpoint's own checksum whether every bit is as it was. On another kind of
+machine it will not be; `--accept-other-bits` goes on all the same and says so in the run's provenance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+from torch import Tensor
+
+from ilde.config import RunConfig, from_dict
+from ilde.data import UserError
+from ilde.prepare import build, fit
+from ilde.runs.checkpoint import TENSORS, TREE, read_checkpoint, write_checkpoint
+from ilde.runs.directory import CONFIG, PROVENANCE
+from ilde.runs.durable import write_atomically
+from ilde.runs.tree import decode, encode
+
+REFITTED = ("reward.terms.giril.net.", "reward.terms.icm.net.")
+"""Beginnings of the names of what is fitted before interaction and never moves again."""
+LEFT_BEHIND = ("lock", "checkpoints", "tensorboard", "videos")
+
+
+def pack(run: Path, out: Path, part_bytes: int) -> list[Path]:
+    """Write the run with its newest checkpoint as numbered parts; returns them."""
+    newest = max((run / "checkpoints").iterdir())
+    read_checkpoint(newest)  # a damaged one would be found out too late
+    tensors = safetensors.torch.load((newest / TENSORS).read_bytes())
+    moved = {name: value for name, value in tensors.items() if not name.startswith(REFITTED)}
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for path in sorted(run.iterdir()):
+            if path.name not in LEFT_BEHIND:
+                tar.add(path, path.name)
+        tar.add(newest / TREE, f"checkpoints/{newest.name}/{TREE}")
+        _add(tar, f"checkpoints/{newest.name}/{TENSORS}", safetensors.torch.save(moved))
+    content = archive.getvalue()
+    out.mkdir(parents=True, exist_ok=True)
+    parts = [content[first : first + part_bytes] for first in range(0, len(content), part_bytes)]
+    paths = [out / f"part-{number:03d}" for number in range(len(parts))]
+    for path, part in zip(paths, parts, strict=True):
+        path.write_bytes(part)
+    return paths
+
+
+def unpack(parts: Path, run: Path, *, accept_other_bits: bool = False) -> bool:
+    """Make the run again from its parts; returns whether every bit of its checkpoint is as it was."""
+    content = b"".join(path.read_bytes() for path in sorted(parts.glob("part-*")))
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        tar.extractall(run, filter="data")
+    (newest,) = (run / "checkpoints").iterdir()
+    tensors = safetensors.torch.load((newest / TENSORS).read_bytes()) | _fitted_again(run)
+    whole = safetensors.torch.save(tensors)
+    body = json.loads((newest / TREE).read_bytes())["body"]
+    same = bool(body["tensors_sha256"] == hashlib.sha256(whole).hexdigest())
+    if same:
+        (newest / TENSORS).write_bytes(whole)
+    elif accept_other_bits:
+        state, header = decode(body["state"], tensors), decode(body["header"], tensors)
+        write_checkpoint(newest.parent, int(newest.name), state, header=header)
+        provenance = json.loads((run / PROVENANCE).read_bytes())
+        provenance["portable_resume"] = f"at {int(newest.name):,} steps the frozen models were fitted again: other bits"
+        write_atomically(run / PROVENANCE, (json.dumps(provenance, indent=1) + "\n").encode())
+    else:
+        raise UserError(f"{run}: the model fitted again has other bits; --accept-other-bits goes on with it")
+    read_checkpoint(newest)
+    return same
+
+
+def _fitted_again(run: Path) -> dict[str, Tensor]:
+    trainer, demos = build(from_dict(RunConfig, json.loads((run / CONFIG).read_bytes())))
+    try:
+        fit(trainer, demos)
+        tensors: dict[str, Tensor] = {}
+        encode({"reward": trainer.reward.state_dict()}, tensors)
+    finally:
+        trainer.envs.close()
+    return {name: value for name, value in tensors.items() if name.startswith(REFITTED)}
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    tar.addfile(entry, io.BytesIO(content))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    packing, unpacking = verbs.add_parser("pack"), verbs.add_parser("unpack")
+    packing.add_argument("run", type=Path)
+    packing.add_argument("out", type=Path, help="a folder for the parts")
+    packing.add_argument("--part-mib", type=float, default=15.0, help="largest part")
+    unpacking.add_argument("parts", type=Path, help="the folder of the parts")
+    unpacking.add_argument("run", type=Path, help="a folder that does not exist yet")
+    unpacking.add_argument("--accept-other-bits", action="store_true")
+    options = parser.parse_args()
+    try:
+        _work(options)
+    except UserError as error:
+        sys.exit(str(error))
+
+
+def _work(options: Any) -> None:
+    if options.verb == "pack":
+        paths = pack(options.run, options.out, int(options.part_mib * 2**20))
+        print(f"{len(paths)} parts, {sum(path.stat().st_size for path in paths):,} bytes, in {options.out}")
+        return
+    same = unpack(options.parts, options.run, accept_other_bits=options.accept_other_bits)
+    print("every bit of the checkpoint is as it was" if same else "the frozen models have other bits than before")
+
+
+if __name__ == "__main__":
+    main()
