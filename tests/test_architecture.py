@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("data", "randomness", "allocation", "patience"),
     ("envs", "nets", "methods", "fields", "limits", "theory"),
     ("demos", "runs"),
-    ("rewards", "learners"),
+    ("rewards", "learners", "acting"),
     ("config", "collector", "evaluation"),
     ("trainer", "reports", "settings"),
     ("prepare", "policies"),
@@ -120,7 +120,7 @@ def test_files_and_functions_stay_short(source: Path) -> None:
             assert node.end_lineno - node.lineno < 50, f"{node.name} has more than 50 lines"
 
 
-LEARNING = ("rewards", "learners", "nets", "trainer", "collector")
+LEARNING = ("rewards", "learners", "nets", "trainer", "collector", "acting")
 READERS = {"rewards/simple.py", "rewards/base.py"}
 """The term `env`, and the record that hands transitions to the terms."""
 

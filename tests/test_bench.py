@@ -32,7 +32,8 @@ def test_the_figures_of_a_benchmark_hang_together() -> None:
 def test_the_table_says_what_bounds_the_speed() -> None:
     result = {
         "env": "X-v0", "device": "cpu", "cores": 2, "num_envs": 4, "rollout_steps": 8, "raw_steps_per_second": 1000.0,
-        "acting_steps_per_second": 5000.0, "update_seconds": 0.5, "feature_seconds": 0.1, "term_seconds": {"vail": 0.2},
+        "acting_steps_per_second": 5000.0, "collect_seconds": 0.4, "update_seconds": 0.5, "feature_seconds": 0.1,
+        "term_seconds": {"vail": 0.2},
         "iteration_seconds": 1.0, "steps_per_second": 320.0, "fraction_of_limit": 0.32,
         "fraction_of_synchronous_limit": 0.9, "ppo_iteration_seconds": 0.7, "bound_by": "update",
     }  # fmt: skip
@@ -40,6 +41,7 @@ def test_the_table_says_what_bounds_the_speed() -> None:
     with console.capture() as shown:
         console.print(table(result))
     assert "32.0%" in shown.get()
+    assert "0.400 s" in shown.get()
     assert "reward term vail" in shown.get()
     assert "most time goes to" in shown.get()
 

@@ -62,6 +62,7 @@ def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device
         "rollout_steps": config.rollout_steps,
         "raw_steps_per_second": raw,
         "acting_steps_per_second": acting,
+        "collect_seconds": trainer.seconds["time/collect"],
         "update_seconds": learning,
         "feature_seconds": features,
         "term_seconds": terms,
@@ -86,6 +87,7 @@ def table(result: dict[str, Any]) -> Table:
     shown.add_column("value", justify="right")
     shown.add_row("simulator alone", f"{result['raw_steps_per_second']:,.0f} steps/s")
     shown.add_row("acting alone", f"{result['acting_steps_per_second']:,.0f} steps/s")
+    shown.add_row("collecting a rollout", f"{result['collect_seconds']:.3f} s")
     shown.add_row("features of a rollout", f"{result['feature_seconds']:.3f} s")
     for name, spent in result["term_seconds"].items():
         shown.add_row(f"reward term {name}", f"{spent:.3f} s")

@@ -43,7 +43,12 @@ class Trainer:
         )
         self.learner = self._build_learner()
         self.collector = Collector(
-            envs, self.learner.explorer, config.rollout_steps, torch_generator(config.seed, "acting", device), device
+            envs,
+            self.learner.explorer,
+            config.rollout_steps,
+            torch_generator(config.seed, "acting", device),
+            device,
+            fuse=config.ppo.fuse,
         )
         self.env_steps = 0
         self.updates = 0

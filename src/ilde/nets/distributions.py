@@ -22,9 +22,17 @@ class Categorical:
         return Categorical(logits.log_softmax(-1))
 
     def sample(self, generator: torch.Generator) -> Tensor:
-        """One action each, by the exponential race (no host synchronisation)."""
-        arrival = torch.empty_like(self.log_probs).exponential_(generator=generator)
-        return (self.log_probs - arrival.log()).argmax(-1)
+        """One action each."""
+        return self.at(self.noise(*self.log_probs.shape, generator=generator))
+
+    @staticmethod
+    def noise(count: int, size: int, *, generator: torch.Generator) -> Tensor:
+        """What chance adds to so many choices among so many actions."""
+        return torch.empty((count, size), device=generator.device).exponential_(generator=generator)
+
+    def at(self, noise: Tensor) -> Tensor:
+        """The actions that exponential noise leads to: each runs at its own rate, the first to arrive is taken."""
+        return (self.log_probs - noise.log()).argmax(-1)
 
     def mode(self) -> Tensor:
         """The most likely action."""
@@ -48,7 +56,15 @@ class Gaussian:
 
     def sample(self, generator: torch.Generator) -> Tensor:
         """One action each."""
-        noise = torch.empty_like(self.mean).normal_(generator=generator)
+        return self.at(self.noise(*self.mean.shape, generator=generator))
+
+    @staticmethod
+    def noise(count: int, size: int, *, generator: torch.Generator) -> Tensor:
+        """What chance adds to so many actions of so many dimensions."""
+        return torch.empty((count, size), device=generator.device).normal_(generator=generator)
+
+    def at(self, noise: Tensor) -> Tensor:
+        """The actions that normal noise leads to."""
         return self.mean + self.log_std.exp() * noise
 
     def mode(self) -> Tensor:

@@ -53,11 +53,12 @@ class ConvTrunk(nn.Module):
     def forward(self, obs: Tensor) -> Tensor:
         """Units (B, 512)."""
         # Convolutions work channels last, on a GPU and on a CPU; otherwise each of them would turn its images over.
-        images, first = obs.float() / 255.0, self.convs[0]
-        if obs.is_cuda and isinstance(first, nn.Conv2d) and can_fold(first, *obs.shape[-2:]):
-            units = self.convs[1:](folded_conv(first, images))
-        else:
-            units = self.convs(images.contiguous(memory_format=torch.channels_last))
+        units = (obs.float() / 255.0).contiguous(memory_format=torch.channels_last)
+        for layer in self.convs:
+            if obs.is_cuda and isinstance(layer, nn.Conv2d) and can_fold(layer, *units.shape[-2:]):
+                units = folded_conv(layer, units)
+            else:
+                units = layer(units)
         hidden: Tensor = self.dense(units)
         return hidden
 
@@ -114,8 +115,22 @@ class ActorCritic(nn.Module):
     @torch.no_grad()
     def act(self, obs: Tensor, generator: torch.Generator, *, greedy: bool = False) -> Decision:
         """Choose actions; the mode when greedy."""
+        if not greedy:
+            return self.choose(obs, self.noise(len(obs), generator))
         distribution, value = self(obs)
-        action = distribution.mode() if greedy else distribution.sample(generator)
+        action = distribution.mode()
+        return Decision(action, distribution.log_prob(action), value)
+
+    def noise(self, count: int, generator: torch.Generator) -> Tensor:
+        """What chance adds to so many choices."""
+        family = Categorical if self.log_std is None else Gaussian
+        return family.noise(count, self.action_head.out_features, generator=generator)
+
+    @torch.no_grad()
+    def choose(self, obs: Tensor, noise: Tensor) -> Decision:
+        """The actions that noise leads to: a function of its inputs, which a compiler can take."""
+        distribution, value = self(obs)
+        action = distribution.at(noise)
         return Decision(action, distribution.log_prob(action), value)
 
     @torch.no_grad()
