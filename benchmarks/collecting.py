@@ -41,14 +41,17 @@ def collecting(env: str, split: str, num_envs: int, steps: int, device: torch.de
     envs = make_envs(env, num_envs, SEED, num_threads=threads, num_groups=groups)
     hidden = find_preset("atari").ppo.hidden
     policy = ActorCritic(envs.obs_space, envs.action_space, hidden, torch_generator(SEED, "policy")).to(device)
-    return Collector(envs, policy, steps, torch_generator(SEED, "acting", device), device).collect
+    return Collector(envs, policy, steps, torch_generator(SEED, "acting", device), device, fuse=True).collect
 
 
-def measure(works: dict[str, Callable[[], object]], rounds: int, device: torch.device) -> dict[str, list[float]]:
+def measure(
+    works: dict[str, Callable[[], object]], rounds: int, device: torch.device, pause: float = 0.0
+) -> dict[str, list[float]]:
     """Seconds of each, in turns, after one turn that captures graphs and does not count."""
     spent: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(rounds + 1):
         for name, work in works.items():
+            time.sleep(pause)
             began = time.perf_counter()
             work()
             if device.type == "cuda":
@@ -64,6 +67,9 @@ def main() -> None:
     parser.add_argument("--num-envs", type=int, default=32)
     parser.add_argument("--steps", type=int, default=128, help="of each environment in a rollout")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument(
+        "--pause", type=float, default=0.0, help="seconds of rest before each, as an update leaves them"
+    )
     parser.add_argument("--json", type=Path, help="write the figures here")
     options = parser.parse_args()
     device = choose_device("auto")
@@ -72,7 +78,7 @@ def main() -> None:
     works = {BARE: bare_simulation(bare, options.steps)}
     for split in options.splits:
         works[split] = collecting(options.env, split, options.num_envs, options.steps, device)
-    seconds = measure(works, options.rounds, device)
+    seconds = measure(works, options.rounds, device, options.pause)
     agent_steps = options.num_envs * options.steps
     speeds = {name: agent_steps / statistics.median(times) for name, times in seconds.items()}
     for name, speed in speeds.items():
@@ -83,6 +89,7 @@ def main() -> None:
             "env": options.env,
             "num_envs": options.num_envs,
             "cores": len(usable_cores()),
+            "pause": options.pause,
             "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
             "steps_per_second": speeds,
             "seconds": seconds,

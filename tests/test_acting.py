@@ -17,7 +17,7 @@ ACTIONS = gym.spaces.Discrete(5), gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
 
 def brightest(obs: torch.Tensor) -> Decision:
     """Does what its newest frame says, and tells its oldest as a value."""
-    return Decision(obs[:, -1, 0, 0].long(), torch.zeros(len(obs)), obs[:, 0, 0, 0].float())
+    return Decision(obs[:, -1, 0, 0].long(), torch.zeros(len(obs), device=obs.device), obs[:, 0, 0, 0].float())
 
 
 def stack(*shades: int) -> np.ndarray:
@@ -25,11 +25,14 @@ def stack(*shades: int) -> np.ndarray:
     return np.stack([np.full((2, 2), shade, dtype=np.uint8) for shade in shades])
 
 
-def actor(rows: int, first: np.ndarray) -> tuple[Actor, torch.Tensor, dict[str, torch.Tensor]]:
-    seen = torch.zeros((rows + 1, *first.shape), dtype=torch.uint8)
-    kept = {name: torch.zeros((rows, len(first)), dtype=kind) for name, kind in
-            (("action", torch.int64), ("log_prob", torch.float32), ("value", torch.float32))}  # fmt: skip
-    return Actor(brightest, first, seen, kept, frames=True, generator=generator()), seen, kept
+def actor(
+    rows: int, first: np.ndarray, device: torch.device = CPU
+) -> tuple[Actor, torch.Tensor, dict[str, torch.Tensor]]:
+    seen = torch.zeros((rows + 1, *first.shape), dtype=torch.uint8, device=device)
+    kinds = {"action": torch.int64, "log_prob": torch.float32, "value": torch.float32}
+    kept = {name: torch.zeros((rows, len(first)), dtype=kind, device=device) for name, kind in kinds.items()}
+    draws = torch.Generator(device).manual_seed(0)
+    return Actor(brightest, first, seen, kept, frames=True, generator=draws), seen, kept
 
 
 def test_frames_follow_each_other_until_a_game_begins_anew() -> None:
@@ -78,3 +81,19 @@ def test_what_is_no_network_acts_as_it_does() -> None:
     obs = torch.zeros(9, 3)
     chosen = decider(uniform, generator(2), CPU, fuse=True)(obs)
     assert torch.equal(chosen.action, uniform.act(obs, generator(2)).action)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_on_a_gpu_captured_steps_keep_what_plain_ones_would() -> None:
+    rows, shades = 12, np.random.default_rng(0).integers(0, 200, (15, 2))
+    plain = actor(rows, np.stack([stack(*shades[:3, env]) for env in range(2)]))
+    captured = actor(rows, np.stack([stack(*shades[:3, env]) for env in range(2)]), device=torch.device("cuda"))
+    for acting, _, _ in (plain, captured):
+        for t in range(rows):
+            acting.begin()
+            acting.finish()
+            acting.show(np.stack([stack(*shades[t + 1 : t + 4, env]) for env in range(2)]))
+        acting.stop()
+    assert torch.equal(captured[1].cpu(), plain[1])
+    for name, value in plain[2].items():
+        assert torch.equal(captured[2][name].cpu(), value)
