@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -12,11 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import generator
 
+from ilde.rewards import entropy
 from ilde.rewards.base import Encoded
 from ilde.rewards.entropy import CELLS, EntropyConfig, StateEntropy, kth_neighbor_distance
 
 # A 3-4-5 triangle at the origin, and one point far off: 0 to 1 is 3, 0 to 2 is 4, 1 to 2 is 5, 0 to 3 is 10.
 FOUR = torch.tensor([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0], [0.0, -10.0]])
+
+
+@pytest.fixture(params=["tree", "products"], autouse=True, scope="module")
+def way(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Everything holds however candidates are sought."""
+    usual, entropy.TREE_FEATURES = entropy.TREE_FEATURES, 10**6 if request.param == "tree" else 0
+    yield request.param
+    entropy.TREE_FEATURES = usual
 
 
 def encoded(features: torch.Tensor) -> Encoded:
@@ -141,3 +151,31 @@ def test_the_window_is_part_of_the_state() -> None:
         bonus.update(encoded(torch.randn(9, 2, 3, generator=generator(3))))
     assert torch.equal(one.reward(query), other.reward(query))
     assert one.reward(query).shape == (256,)
+
+
+@pytest.mark.parametrize("features", [1, 2, 11, 12, 13, 40])
+def test_tree_and_products_lead_to_the_same_bits(features: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = torch.randn(300, features, generator=generator(features))
+    points[100:140] = points[:40]
+    distances = []
+    for limit in (0, 10**6):
+        monkeypatch.setattr(entropy, "TREE_FEATURES", limit)
+        distances.append(kth_neighbor_distance(points[:200], points, 3))
+    assert torch.equal(*distances)
+
+
+def test_with_few_features_a_tree_is_asked_and_with_many_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    plant = entropy.cKDTree
+    monkeypatch.setattr(entropy, "cKDTree", lambda points: asked.append(points.shape[1]) or plant(points))
+    monkeypatch.setattr(entropy, "TREE_FEATURES", 12)
+    for features in (11, 12, 13, 300):
+        points = torch.randn(20, features, generator=generator())
+        kth_neighbor_distance(points, points, 3)
+    assert asked == [11, 12]
+
+
+def test_what_is_not_finite_is_left_for_the_guard_to_name() -> None:
+    points = torch.randn(20, 2, generator=generator())
+    points[3, 1] = torch.nan
+    assert not kth_neighbor_distance(points, points, 3).isfinite().all()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
+from scipy.spatial import cKDTree
 from torch import Tensor
 
 from ilde.data import Metrics
@@ -15,6 +17,9 @@ SPARE = 5
 """Candidates beyond k whose exact distances are compared: the matrix form only ranks roughly."""
 CELLS = {"cpu": 2**24, "cuda": 2**26}
 """Largest block of the distance matrix, and of gathered candidates, held at once; a GPU wants few large ones."""
+
+TREE_FEATURES = 12
+"""Features up to which a CPU seeks candidates in a tree: with few it looks at few states, with many at nearly all."""
 
 
 @dataclass(frozen=True)
@@ -29,26 +34,53 @@ class EntropyConfig:
     """Latest states the references are drawn from, over as many rollouts as it takes; 0 takes the latest rollout's."""
 
 
+Seek: TypeAlias = Callable[[Tensor], Tensor]
+"""Indices (B, C) of the references nearest to each query (B, F), roughly in order."""
+
+
 def kth_neighbor_distance(query: Tensor, references: Tensor, k: int) -> Tensor:
     """Distance (Q,) from each query (Q, F) to its k-th nearest reference (R, F), one exact match counting as itself.
 
-    The matrix form loses digits for near-duplicates far from the origin, so it only picks candidates, around the mean
-    and in float64; their distances are then taken as norms of differences.
+    Candidates are sought first, in whichever way is faster; their distances are then taken as norms of differences.
     """
-    centre = references.double().mean(0)
-    centred = references.double() - centre
-    squares = centred.square().sum(-1)
     num_candidates = min(k + 1 + SPARE, len(references))
     rows = max(1, CELLS[query.device.type] // max(len(references), num_candidates * references.shape[1]))
+    seek = (_in_a_tree if _suits_a_tree(query, references) else _by_products)(references, num_candidates)
     distances = []
     for block in query.split(rows):
-        score = squares - 2.0 * ((block.double() - centre) @ centred.T)
-        candidate = score.topk(num_candidates, largest=False).indices
-        nearest = (references[candidate] - block.unsqueeze(1)).norm(dim=-1).sort(-1).values
+        nearest = (references[seek(block)] - block.unsqueeze(1)).norm(dim=-1).sort(-1).values
         own = (nearest[:, :1] == 0).long()
         rank = (own + (k - 1)).clamp(max=num_candidates - 1)
         distances.append(nearest.gather(1, rank).squeeze(1))
     return torch.cat(distances)
+
+
+def _by_products(references: Tensor, count: int) -> Seek:
+    """By the matrix form; it loses digits for near-duplicates far from the origin: so around the mean, in float64."""
+    centre = references.double().mean(0)
+    centred = references.double() - centre
+    squares = centred.square().sum(-1)
+
+    def seek(block: Tensor) -> Tensor:
+        score = squares - 2.0 * ((block.double() - centre) @ centred.T)
+        return score.topk(count, largest=False).indices
+
+    return seek
+
+
+def _in_a_tree(references: Tensor, count: int) -> Seek:
+    tree = cKDTree(references.numpy())
+
+    def seek(block: Tensor) -> Tensor:
+        _, indices = tree.query(block.numpy(), k=count, workers=torch.get_num_threads())
+        return torch.from_numpy(indices).view(len(block), count)
+
+    return seek
+
+
+def _suits_a_tree(query: Tensor, references: Tensor) -> bool:
+    few = query.device.type == "cpu" and references.shape[1] <= TREE_FEATURES
+    return few and bool(query.isfinite().all() and references.isfinite().all())
 
 
 class StateEntropy:
