@@ -1,4 +1,4 @@
-"""Acting for a group: what is seen, decided and kept, and that compiling would change nothing of it."""
+"""Acting for a group: what is seen, decided and kept, step by step or captured, plain or compiled."""
 
 from __future__ import annotations
 
@@ -65,6 +65,30 @@ def test_after_the_last_row_it_goes_on_from_the_first_with_what_is_seen() -> Non
     assert seen[0, 0, :, 0, 0].tolist() == [7, 8, 9]
 
 
+def test_after_a_rollout_that_broke_off_what_is_seen_has_not_moved() -> None:
+    acting, seen, _ = actor(3, np.stack([stack(1, 2, 3)]))
+    acting.begin()
+    acting.show(np.stack([stack(2, 3, 4)]))
+    acting.begin()  # and nothing comes of it
+    acting.restart()
+    acting.begin()
+    assert seen[0, 0, :, 0, 0].tolist() == [2, 3, 4]
+    acting.show(np.stack([stack(3, 4, 5)]))
+    acting.begin()
+    assert seen[1, 0, :, 0, 0].tolist() == [3, 4, 5]
+
+
+def test_numbers_are_kept_in_the_type_of_their_place() -> None:
+    def sloppy(obs: torch.Tensor) -> Decision:
+        return Decision(obs[:, -1, 0, 0].int(), torch.zeros(len(obs), dtype=torch.float64), torch.ones(len(obs)))
+
+    acting, _, kept = actor(1, np.stack([stack(1, 2, 3)]))
+    acting.decide = sloppy
+    acting.begin()
+    assert acting.finish().tolist() == [3]
+    assert kept["action"].dtype == torch.int64
+
+
 @pytest.mark.parametrize("actions", ACTIONS, ids=["discrete", "continuous"])
 def test_a_policy_chooses_by_its_noise_what_it_would_do_by_chance(actions: gym.Space[object]) -> None:
     policy = ActorCritic(FRAMES, actions, 8, generator())
@@ -81,6 +105,18 @@ def test_what_is_no_network_acts_as_it_does() -> None:
     obs = torch.zeros(9, 3)
     chosen = decider(uniform, generator(2), CPU, fuse=True)(obs)
     assert torch.equal(chosen.action, uniform.act(obs, generator(2)).action)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_on_a_gpu_compiled_choices_are_the_plain_ones() -> None:
+    gpu = torch.device("cuda")
+    policy = ActorCritic(FRAMES, ACTIONS[0], 8, generator()).to(gpu)
+    obs = torch.randint(0, 256, (6, 3, 36, 36), dtype=torch.uint8, generator=generator(1)).to(gpu)
+    draws = [torch.Generator(gpu).manual_seed(2) for _ in range(2)]
+    compiled, plain = (decider(policy, g, gpu, fuse=fuse)(obs) for g, fuse in zip(draws, (True, False), strict=True))
+    assert torch.equal(compiled.action, plain.action)
+    torch.testing.assert_close(compiled.log_prob, plain.log_prob, rtol=1e-2, atol=1e-3)
+    torch.testing.assert_close(compiled.value, plain.value, rtol=1e-2, atol=1e-3)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -15,8 +15,10 @@ import argparse
 import hashlib
 import io
 import json
+import shutil
 import sys
 import tarfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,46 +27,85 @@ from torch import Tensor
 
 from ilde.config import RunConfig, from_dict
 from ilde.data import UserError
+from ilde.launch import check_demos_unchanged
 from ilde.prepare import build, fit
-from ilde.runs.checkpoint import TENSORS, TREE, read_checkpoint, write_checkpoint
+from ilde.runs.checkpoint import TENSORS, TREE, CorruptCheckpoint, checkpoint_steps, read_checkpoint, write_checkpoint
 from ilde.runs.directory import CONFIG, PROVENANCE
-from ilde.runs.durable import write_atomically
+from ilde.runs.durable import FolderLock, write_atomically
 from ilde.runs.tree import decode, encode
 
 REFITTED = ("reward.terms.giril.net.", "reward.terms.icm.net.")
 """Beginnings of the names of what is fitted before interaction and never moves again."""
+INDEX = "parts.json"
 LEFT_BEHIND = ("lock", "checkpoints", "tensorboard", "videos")
 
 
 def pack(run: Path, out: Path, part_bytes: int) -> list[Path]:
-    """Write the run with its newest checkpoint as numbered parts; returns them."""
-    newest = max((run / "checkpoints").iterdir())
-    read_checkpoint(newest)  # a damaged one would be found out too late
-    tensors = safetensors.torch.load((newest / TENSORS).read_bytes())
-    moved = {name: value for name, value in tensors.items() if not name.startswith(REFITTED)}
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w") as tar:
-        for path in sorted(run.iterdir()):
-            if path.name not in LEFT_BEHIND:
-                tar.add(path, path.name)
-        tar.add(newest / TREE, f"checkpoints/{newest.name}/{TREE}")
-        _add(tar, f"checkpoints/{newest.name}/{TENSORS}", safetensors.torch.save(moved))
-    content = archive.getvalue()
+    """Write the run with its newest whole checkpoint as numbered parts and their index; returns the parts."""
+    lock = FolderLock(run)  # a run at work would prune what is being read
+    try:
+        content = _archive(run)
+    finally:
+        lock.release()
     out.mkdir(parents=True, exist_ok=True)
     parts = [content[first : first + part_bytes] for first in range(0, len(content), part_bytes)]
     paths = [out / f"part-{number:03d}" for number in range(len(parts))]
     for path, part in zip(paths, parts, strict=True):
         path.write_bytes(part)
+    index = {"parts": [path.name for path in paths], "sha256": hashlib.sha256(content).hexdigest()}
+    (out / INDEX).write_text(json.dumps(index, indent=1) + "\n")
     return paths
+
+
+def _archive(run: Path) -> bytes:
+    steps, tensors = _newest(run / "checkpoints")
+    moved = {name: value for name, value in tensors.items() if not name.startswith(REFITTED)}
+    folder, archive = f"checkpoints/{steps:012d}", io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for path in sorted(run.iterdir()):
+            if path.name not in LEFT_BEHIND:
+                tar.add(path, path.name)
+        tar.add(run / folder / TREE, f"{folder}/{TREE}")
+        _add(tar, f"{folder}/{TENSORS}", safetensors.torch.save(moved))
+    return archive.getvalue()
+
+
+def _newest(folder: Path) -> tuple[int, dict[str, Tensor]]:
+    for steps in reversed(checkpoint_steps(folder)):
+        with suppress(CorruptCheckpoint):
+            read_checkpoint(folder / f"{steps:012d}")
+            return steps, safetensors.torch.load((folder / f"{steps:012d}" / TENSORS).read_bytes())
+    raise UserError(f"{folder}: no readable checkpoint")
 
 
 def unpack(parts: Path, run: Path, *, accept_other_bits: bool = False) -> bool:
     """Make the run again from its parts; returns whether every bit of its checkpoint is as it was."""
-    content = b"".join(path.read_bytes() for path in sorted(parts.glob("part-*")))
-    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-        tar.extractall(run, filter="data")
-    (newest,) = (run / "checkpoints").iterdir()
-    tensors = safetensors.torch.load((newest / TENSORS).read_bytes()) | _fitted_again(run)
+    if run.exists():
+        raise UserError(f"{run} exists; name a folder that does not")
+    unfinished = run.with_name(f".tmp-{run.name}")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    try:
+        with tarfile.open(fileobj=io.BytesIO(_joined(parts))) as tar:
+            tar.extractall(unfinished, filter="data")
+        same = _completed(unfinished, run, accept_other_bits=accept_other_bits)
+        unfinished.rename(run)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return same
+
+
+def _joined(parts: Path) -> bytes:
+    index = json.loads((parts / INDEX).read_bytes())
+    content = b"".join((parts / name).read_bytes() for name in index["parts"])
+    if hashlib.sha256(content).hexdigest() != index["sha256"]:
+        raise UserError(f"{parts}: the parts do not match their checksum; carry them again")
+    return content
+
+
+def _completed(folder: Path, run: Path, *, accept_other_bits: bool) -> bool:
+    """Put the refitted models into the checkpoint that lacks them."""
+    (newest,) = (folder / "checkpoints").iterdir()
+    tensors = safetensors.torch.load((newest / TENSORS).read_bytes()) | _fitted_again(folder)
     whole = safetensors.torch.save(tensors)
     body = json.loads((newest / TREE).read_bytes())["body"]
     same = bool(body["tensors_sha256"] == hashlib.sha256(whole).hexdigest())
@@ -73,18 +114,20 @@ def unpack(parts: Path, run: Path, *, accept_other_bits: bool = False) -> bool:
     elif accept_other_bits:
         state, header = decode(body["state"], tensors), decode(body["header"], tensors)
         write_checkpoint(newest.parent, int(newest.name), state, header=header)
-        provenance = json.loads((run / PROVENANCE).read_bytes())
+        provenance = json.loads((folder / PROVENANCE).read_bytes())
         provenance["portable_resume"] = f"at {int(newest.name):,} steps the frozen models were fitted again: other bits"
-        write_atomically(run / PROVENANCE, (json.dumps(provenance, indent=1) + "\n").encode())
+        write_atomically(folder / PROVENANCE, (json.dumps(provenance, indent=1) + "\n").encode())
     else:
         raise UserError(f"{run}: the model fitted again has other bits; --accept-other-bits goes on with it")
     read_checkpoint(newest)
     return same
 
 
-def _fitted_again(run: Path) -> dict[str, Tensor]:
-    trainer, demos = build(from_dict(RunConfig, json.loads((run / CONFIG).read_bytes())))
+def _fitted_again(folder: Path) -> dict[str, Tensor]:
+    config = from_dict(RunConfig, json.loads((folder / CONFIG).read_bytes()))
+    trainer, demos = build(config)
     try:
+        check_demos_unchanged(json.loads((folder / PROVENANCE).read_bytes()), demos, config)
         fit(trainer, demos)
         tensors: dict[str, Tensor] = {}
         encode({"reward": trainer.reward.state_dict()}, tensors)

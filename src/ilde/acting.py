@@ -34,8 +34,8 @@ class Actor:
     Args:
         decide: the policy.
         first: what the environments see at first (B, ...).
-        seen: where observations are kept, a row for each time (T, B, ...).
-        kept: likewise where each part of a decision is kept.
+        seen: where observations are kept, a row for each time and one for what follows the last (T + 1, B, ...).
+        kept: where each part of a decision is kept (T, B, ...).
         frames: an observation is its latest frames, so that the newest is all that is news.
         generator: what `decide` draws from.
     """
@@ -54,9 +54,11 @@ class Actor:
         device, on_gpu = seen.device, seen.is_cuda
         self._time = torch.zeros(1, dtype=torch.int64, device=device)
         self._step = make_step(self._act, device, generator)
+        self._unanswered = False
         # What was seen at the last decision: all but its oldest frame is seen again.
         self._before = torch.empty_like(seen[0]) if frames else None
-        # News and choices travel through pinned memory; it is free again once the actions are known.
+        # News and choices travel through pinned memory. It is free again once the actions are known, and after the last
+        # row once anything else was read from the device, as every rollout's end does.
         news = seen[0, :, -1:] if frames else seen[0]
         self._news = torch.empty(news.shape, dtype=news.dtype, device=device)
         self._staged = torch.empty(news.shape, dtype=news.dtype, pin_memory=True) if on_gpu else self._news
@@ -71,6 +73,7 @@ class Actor:
 
     def show(self, obs: Array, fresh: Iterable[int] = ()) -> None:
         """What the environments see next; in the `fresh` ones its frames do not follow those before."""
+        self._unanswered = False
         self._arrived[:] = obs[:, -1:] if self.frames else obs
         if self._staged is not self._news:
             self._news.copy_(self._staged, non_blocking=True)
@@ -79,17 +82,20 @@ class Actor:
                 self._before[row, 1:] = torch.from_numpy(obs[row, :-1]).to(self._before.device)
 
     def restart(self) -> None:
-        """Keep what follows from the first row on."""
+        """Keep what follows from the first row on; a decision nothing came of, for a rollout broke off, is unmade."""
         self._time.zero_()
+        if self._unanswered and self._before is not None:
+            self._before[:, 1:] = self._before[:, :-1].clone()
 
     def begin(self) -> None:
         """Ask for a decision about what is seen now; it is kept, and so is what was seen."""
+        self._unanswered = True
         self._chosen.copy_(self._step(())["action"], non_blocking=True)
 
     def finish(self) -> Array:
         """The actions decided on; the next decision overwrites them."""
         if self.seen.is_cuda:
-            torch.cuda.current_stream().synchronize()
+            torch.cuda.current_stream(self.seen.device).synchronize()
         return self._actions
 
     def stop(self) -> None:
@@ -103,7 +109,7 @@ class Actor:
         sight = self._sight()
         decision = self.decide(sight)._asdict()
         for rows, value in ((self.seen, sight), *((self.kept[name], value) for name, value in decision.items())):
-            rows.index_copy_(0, self._time, value.unsqueeze(0))
+            rows.index_copy_(0, self._time, value.unsqueeze(0).to(rows.dtype))
         if self._before is not None:
             self._before.copy_(sight)
         self._time += 1

@@ -15,7 +15,7 @@ import torch
 from rich.table import Table
 
 from ilde.config import Device, RunConfig, find_preset
-from ilde.data import Transitions, UserError
+from ilde.data import Metrics, Transitions, UserError
 from ilde.envs import EnvBatch, canonical_env_id, make_envs
 from ilde.envs.names import is_atari
 from ilde.nets.policy import UniformPolicy
@@ -42,9 +42,10 @@ def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device
     try:
         settle(config, envs, place)
         acting = config.num_envs / _act(trainer, seconds)
-        works = (bare_simulation(bare, config.rollout_steps), trainer.iterate, blind.iterate)
+        timed = Timed(trainer)
+        works = (bare_simulation(bare, config.rollout_steps), timed.iterate, blind.iterate)
         simulation, iteration, blind_iteration = _alternately(works, seconds, place)
-        learning, rewarding = trainer.seconds["time/learn"], trainer.seconds["time/reward"]
+        collecting, rewarding, learning = (timed.median(name) for name in ("collect", "reward", "learn"))
         features, terms = _reward_parts(trainer)
     finally:
         bare.close()
@@ -62,7 +63,7 @@ def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device
         "rollout_steps": config.rollout_steps,
         "raw_steps_per_second": raw,
         "acting_steps_per_second": acting,
-        "collect_seconds": trainer.seconds["time/collect"],
+        "collect_seconds": collecting,
         "update_seconds": learning,
         "feature_seconds": features,
         "term_seconds": terms,
@@ -125,6 +126,23 @@ def _pace(work: Callable[[], object], seconds: float, device: torch.device) -> f
     return (time.perf_counter() - began) / calls
 
 
+class Timed:
+    """A trainer whose iterations are remembered by their parts."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self.trainer = trainer
+        self.spent: list[Metrics] = []
+
+    def iterate(self) -> None:
+        """One iteration."""
+        self.trainer.iterate()
+        self.spent.append(self.trainer.seconds)
+
+    def median(self, part: str) -> float:
+        """Median seconds of a part."""
+        return statistics.median(spent[f"time/{part}"] for spent in self.spent)
+
+
 def bare_simulation(envs: EnvBatch, steps: int) -> Callable[[], object]:
     """As many steps of the bare simulator as a rollout has, with random actions: all environments, on all cores."""
     obs, policy, generator = (
@@ -162,11 +180,18 @@ def _alternately(works: Sequence[Callable[[], object]], seconds: float, device: 
 
 
 def _act(trainer: Trainer, seconds: float) -> float:
-    """Seconds of one decision for all environments, transfers included."""
-    obs, generator = torch.from_numpy(trainer.envs.reset()), torch_generator(0, "bench", trainer.device)
+    """Seconds of one decision for all environments, as a run makes it, one group after the other."""
+    actors = trainer.collector.actors
+
+    def decide() -> None:
+        for actor in actors:
+            actor.restart()
+            actor.begin()
+            actor.finish()
+
+    pace = _pace(decide, seconds, trainer.device)
     trainer.collector.restart()
-    policy, device = trainer.learner.policy, trainer.device
-    return _pace(lambda: policy.act(obs.to(device), generator).action.cpu(), seconds, device)
+    return pace
 
 
 def _reward_parts(trainer: Trainer) -> tuple[float, dict[str, float]]:

@@ -63,7 +63,7 @@ class Collector:
         self._seen = torch.empty((steps + 1, *first.shape), dtype=torch.from_numpy(first).dtype, device=device)
         self._buffers = self._allocate()
         decide = decider(policy, generator, device, fuse=fuse)
-        self._actors = [
+        self.actors = [
             Actor(
                 decide,
                 first[group],
@@ -103,18 +103,18 @@ class Collector:
 
     def _see(self, obs: Array) -> None:
         """Begin with other observations."""
-        for actor, envs in zip(self._actors, self._turns.groups, strict=True):
+        for actor, envs in zip(self.actors, self._turns.groups, strict=True):
             actor.see(obs[envs])
 
     def collect(self) -> Rollout:
         """One rollout (steps, num_envs) of on-policy experience."""
         self._last = []
-        for group, actor in enumerate(self._actors):
+        for group, actor in enumerate(self.actors):
             actor.restart()
             actor.begin()
             self._turns.begin(group, actor.finish())
         for t in range(self.steps):
-            for group, actor in enumerate(self._actors):
+            for group, actor in enumerate(self.actors):
                 step, goes_on = self._turns.finish(group), t + 1 < self.steps
                 actor.show(step.obs, fresh=[score.env - self._turns.groups[group].start for score in step.scores])
                 if goes_on:
@@ -122,7 +122,7 @@ class Collector:
                 self._store(t, group, step)  # while a GPU decides
                 if goes_on:
                     self._turns.begin(group, actor.finish())
-        for actor in self._actors:
+        for actor in self.actors:
             actor.stop()
         return self._rollout()
 

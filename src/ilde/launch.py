@@ -197,7 +197,7 @@ def resume(path: Path, listener: Listener | None = None) -> Run:
         config = from_dict(RunConfig, folder.config)
         folder.require_named_env()
         trainer, demos = build(config)
-        _check_demos_unchanged(folder.provenance, demos, config)
+        check_demos_unchanged(folder.provenance, demos, config)
         run = _ready(trainer, demos, folder, listener or Silent())
         undo.pop_all()
     return run
@@ -227,7 +227,8 @@ def _ready(trainer: Trainer, demos: Demonstrations | None, folder: RunDirectory,
     return run
 
 
-def _check_demos_unchanged(provenance: dict[str, Any], demos: Demonstrations | None, config: RunConfig) -> None:
+def check_demos_unchanged(provenance: dict[str, Any], demos: Demonstrations | None, config: RunConfig) -> None:
+    """Refuse to go on with other demonstrations than a run began with."""
     if demos is not None and provenance.get("demos_hash") != demos.content_hash:
         raise UserError(f"{config.demos}: not the demonstrations this run began with; restore them to resume it")
 

@@ -73,11 +73,52 @@ def test_the_fitted_model_does_not_travel(halfway: tuple[RunConfig, Path], tmp_p
     assert not any("giril.net" in name for name in moved)
 
 
-def test_other_bits_are_refused_or_owned_up_to(halfway: tuple[RunConfig, Path], tmp_path: Path) -> None:
-    config, run = halfway
+def test_other_bits_are_refused_or_owned_up_to(
+    halfway: tuple[RunConfig, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run = halfway
     portable.pack(run, tmp_path / "parts", 2**30)
-    tiny.record_random_policy(ENV, Path(str(config.demos)), seed=7)  # what the model is fitted to has changed
+    fitted = portable._fitted_again
+    monkeypatch.setattr(portable, "_fitted_again", lambda run: {n: x + 1e-4 for n, x in fitted(run).items()})
     with pytest.raises(UserError, match="other bits"):
         portable.unpack(tmp_path / "parts", tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()
     assert not portable.unpack(tmp_path / "parts", tmp_path / "moved", accept_other_bits=True)
     assert "fitted again" in json.loads((tmp_path / "moved" / "provenance.json").read_text())["portable_resume"]
+    assert finished(tmp_path / "moved") != finished(run)
+
+
+def test_other_demonstrations_are_refused(halfway: tuple[RunConfig, Path], tmp_path: Path) -> None:
+    config, run = halfway
+    portable.pack(run, tmp_path / "parts", 2**30)
+    tiny.record_random_policy(ENV, Path(str(config.demos)), seed=7)
+    with pytest.raises(UserError, match="demonstrations"):
+        portable.unpack(tmp_path / "parts", tmp_path / "moved", accept_other_bits=True)
+
+
+def test_a_part_damaged_on_the_way_is_found_out(halfway: tuple[RunConfig, Path], tmp_path: Path) -> None:
+    _, run = halfway
+    part = portable.pack(run, tmp_path / "parts", 20_000)[1]
+    content = bytearray(part.read_bytes())
+    content[100] ^= 1
+    part.write_bytes(content)
+    with pytest.raises(UserError, match="checksum"):
+        portable.unpack(tmp_path / "parts", tmp_path / "moved", accept_other_bits=True)
+
+
+def test_an_existing_run_is_never_overwritten(halfway: tuple[RunConfig, Path], tmp_path: Path) -> None:
+    _, run = halfway
+    portable.pack(run, tmp_path / "parts", 2**30)
+    before = (run / "metrics.jsonl").read_bytes()
+    with pytest.raises(UserError, match="exists"):
+        portable.unpack(tmp_path / "parts", run)
+    assert (run / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_damaged_newest_checkpoint_is_passed_over(halfway: tuple[RunConfig, Path], tmp_path: Path) -> None:
+    _, run = halfway
+    older, newest = sorted((run / "checkpoints").iterdir())[-2:]
+    (newest / "tensors.safetensors").write_bytes(b"")
+    portable.pack(run, tmp_path / "parts", 2**30)
+    assert portable.unpack(tmp_path / "parts", tmp_path / "moved")
+    assert [path.name for path in (tmp_path / "moved" / "checkpoints").iterdir()] == [older.name]

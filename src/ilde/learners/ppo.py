@@ -44,7 +44,7 @@ class PPOConfig:
     advantages: Literal["rollout", "minibatch", "raw"] = "rollout"
     """Over what advantages are normalised."""
     fuse: bool = True
-    """On a GPU, compile loss and descent into few kernels; the same numbers to float tolerance."""
+    """On a GPU, compile loss, descent and acting into few kernels; the same numbers to float tolerance."""
     hidden: int = 100
     """Units of each hidden layer on vector observations."""
     initial_log_std: float = 0.0
