@@ -71,11 +71,28 @@ def test_after_a_rollout_that_broke_off_what_is_seen_has_not_moved() -> None:
     acting.show(np.stack([stack(2, 3, 4)]))
     acting.begin()  # and nothing comes of it
     acting.restart()
+    acting.restart()
     acting.begin()
     assert seen[0, 0, :, 0, 0].tolist() == [2, 3, 4]
     acting.show(np.stack([stack(3, 4, 5)]))
     acting.begin()
     assert seen[1, 0, :, 0, 0].tolist() == [3, 4, 5]
+
+
+def test_a_decision_that_fails_has_moved_nothing() -> None:
+    def failing(obs: torch.Tensor) -> Decision:
+        raise KeyboardInterrupt
+
+    acting, seen, _ = actor(3, np.stack([stack(1, 2, 3)]))
+    acting.begin()
+    acting.show(np.stack([stack(2, 3, 4)]))
+    acting.decide = failing
+    with pytest.raises(KeyboardInterrupt):
+        acting.begin()
+    acting.decide = brightest
+    acting.restart()
+    acting.begin()
+    assert seen[0, 0, :, 0, 0].tolist() == [2, 3, 4]
 
 
 def test_numbers_are_kept_in_the_type_of_their_place() -> None:

@@ -42,6 +42,10 @@ LEFT_BEHIND = ("lock", "checkpoints", "tensorboard", "videos")
 
 def pack(run: Path, out: Path, part_bytes: int) -> list[Path]:
     """Write the run with its newest whole checkpoint as numbered parts and their index; returns the parts."""
+    if not (run / CONFIG).is_file():
+        raise UserError(f"{run}: not a run (no {CONFIG})")
+    if part_bytes < 1:
+        raise UserError(f"parts of {part_bytes} bytes: name a size above 0")
     lock = FolderLock(run)  # a run at work would prune what is being read
     try:
         content = _archive(run)
@@ -95,8 +99,11 @@ def unpack(parts: Path, run: Path, *, accept_other_bits: bool = False) -> bool:
 
 
 def _joined(parts: Path) -> bytes:
-    index = json.loads((parts / INDEX).read_bytes())
-    content = b"".join((parts / name).read_bytes() for name in index["parts"])
+    try:
+        index = json.loads((parts / INDEX).read_bytes())
+        content = b"".join((parts / name).read_bytes() for name in index["parts"])
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}; carry all parts and {INDEX}") from error
     if hashlib.sha256(content).hexdigest() != index["sha256"]:
         raise UserError(f"{parts}: the parts do not match their checksum; carry them again")
     return content

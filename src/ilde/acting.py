@@ -86,11 +86,13 @@ class Actor:
         self._time.zero_()
         if self._unanswered and self._before is not None:
             self._before[:, 1:] = self._before[:, :-1].clone()
+        self._unanswered = False
 
     def begin(self) -> None:
         """Ask for a decision about what is seen now; it is kept, and so is what was seen."""
-        self._unanswered = True
-        self._chosen.copy_(self._step(())["action"], non_blocking=True)
+        action = self._step(())["action"]
+        self._unanswered = True  # not before: a decision that failed has moved nothing
+        self._chosen.copy_(action, non_blocking=True)
 
     def finish(self) -> Array:
         """The actions decided on; the next decision overwrites them."""

@@ -122,3 +122,18 @@ def test_a_damaged_newest_checkpoint_is_passed_over(halfway: tuple[RunConfig, Pa
     portable.pack(run, tmp_path / "parts", 2**30)
     assert portable.unpack(tmp_path / "parts", tmp_path / "moved")
     assert [path.name for path in (tmp_path / "moved" / "checkpoints").iterdir()] == [older.name]
+
+
+def test_what_is_no_run_and_what_are_no_parts_is_said_in_one_line(
+    halfway: tuple[RunConfig, Path], tmp_path: Path
+) -> None:
+    _, run = halfway
+    with pytest.raises(UserError, match="not a run"):
+        portable.pack(tmp_path / "nowhere", tmp_path / "parts", 2**20)
+    with pytest.raises(UserError, match="above 0"):
+        portable.pack(run, tmp_path / "parts", 0)
+    with pytest.raises(UserError, match="No such file"):
+        portable.unpack(tmp_path / "nowhere", tmp_path / "moved")
+    portable.pack(run, tmp_path / "parts", 20_000)[1].unlink()
+    with pytest.raises(UserError, match="part-001"):
+        portable.unpack(tmp_path / "parts", tmp_path / "moved")
