@@ -53,7 +53,7 @@ def test_after_a_time_limit_the_successor_is_the_true_one_and_the_next_step_star
     assert float(data.transitions.obs[30, 0, 0]) == 0.0
 
 
-@pytest.mark.parametrize("num_groups", [1, 2])
+@pytest.mark.parametrize("num_groups", [1, 2, 3])
 def test_games_in_groups_shown_frame_by_frame_are_stored_as_they_were_played(num_groups: int) -> None:
     groups, whole = AtariBatch("Breakout", 3, seed=1, num_groups=num_groups), AtariBatch("Breakout", 3, seed=1)
     collecting = Collector(groups, UniformPolicy(groups.action_space), 150, generator(), CPU)

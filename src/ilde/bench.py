@@ -19,6 +19,7 @@ from ilde.data import Metrics, Transitions, UserError
 from ilde.envs import EnvBatch, canonical_env_id, make_envs
 from ilde.envs.names import is_atari
 from ilde.nets.policy import UniformPolicy
+from ilde.nets.steps import WARM_UP
 from ilde.prepare import choose_device, make_training_envs, random_rollout, settle
 from ilde.randomness import torch_generator
 from ilde.rewards.base import Encoded, encode
@@ -171,8 +172,8 @@ def _alternately(works: Sequence[Callable[[], object]], seconds: float, device: 
     """Median seconds of each; they take turns, so that a machine whose speed changes changes it for all alike."""
     spent: list[list[float]] = [[] for _ in works]
     if device.type == "cuda":
-        for work in works:
-            work()  # captures the graphs
+        for work in (*works,) * (WARM_UP + 1):
+            work()  # what comes once in an iteration is captured in the iteration after these
     while sum(map(sum, spent)) < seconds * len(works):
         for work, times in zip(works, spent, strict=True):
             times.append(_pace(work, 0.0, device))
@@ -189,6 +190,7 @@ def _act(trainer: Trainer, seconds: float) -> float:
             actor.begin()
             actor.finish()
 
+    decide()  # compiles
     pace = _pace(decide, seconds, trainer.device)
     trainer.collector.restart()
     return pace

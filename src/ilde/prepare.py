@@ -21,6 +21,8 @@ from ilde.randomness import torch_generator
 from ilde.rewards.expression import needs_demos, needs_features, parse_expression
 from ilde.trainer import Trainer
 
+TURNS = 4
+"""Groups of games that take turns beside a GPU: with more the cores idle less, and the host has more to hand over."""
 WALK_CHUNK = 128
 """Steps of a random walk collected at a time."""
 
@@ -122,8 +124,8 @@ def demonstrator_return(demos: Demonstrations | None) -> float | None:
 
 
 def make_training_envs(config: RunConfig, device: torch.device, env: EnvLike | None = None) -> EnvBatch:
-    """The environments of a run; beside a GPU, one half of the games steps while the other's actions are chosen."""
-    groups = 2 if device.type == "cuda" else 1
+    """The environments of a run; beside a GPU some of the games step while actions are chosen for others."""
+    groups = TURNS if device.type == "cuda" else 1
     source = config.env if env is None else env
     return make_envs(source, config.num_envs, config.seed, clip_actions=config.clip_actions, num_groups=groups)
 

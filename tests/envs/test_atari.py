@@ -7,6 +7,7 @@ import sys
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -18,6 +19,12 @@ from ilde.envs import atari as atari_module
 from ilde.envs.atari import NICENESS, AtariBatch
 
 FIRE = 1
+
+
+NATIVE = SimpleNamespace(
+    single_observation_space=gym.spaces.Box(0, 255, (4, 84, 84), np.uint8), single_action_space=gym.spaces.Discrete(4)
+)
+"""What a batch asks a simulator before it plays."""
 
 
 def play(envs: AtariBatch, steps: int, seed: int = 0) -> list[Any]:
@@ -150,6 +157,19 @@ def test_groups_change_no_game() -> None:
         assert left.scores == right.scores
         for name in ("obs", "next_obs", "reward", "terminated", "truncated"):
             np.testing.assert_array_equal(getattr(left, name), getattr(right, name))
+
+
+@pytest.mark.parametrize(("cores", "groups", "threads"), [(16, 1, 16), (16, 2, 16), (16, 4, 8), (6, 4, 3), (1, 4, 1)])
+def test_several_groups_have_two_threads_for_each_core_and_none_more_than_cores(
+    monkeypatch: pytest.MonkeyPatch, cores: int, groups: int, threads: int
+) -> None:
+    asked = []
+    monkeypatch.setattr(atari_module, "usable_cores", lambda: list(range(cores)))
+    monkeypatch.setattr(
+        atari_module, "_native_env", lambda game, num_envs, num_threads: asked.append(num_threads) or NATIVE
+    )
+    AtariBatch("Breakout", 8, seed=0, num_groups=groups)
+    assert asked == [threads] * groups
 
 
 def test_a_state_saved_in_groups_goes_on_without_them() -> None:

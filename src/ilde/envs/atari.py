@@ -67,6 +67,12 @@ def _native_env(game: str, num_envs: int, num_threads: int) -> Any:
     )
 
 
+def _threads_of_each(groups: int) -> int:
+    """One for each core in all; with several groups twice that, for while one waits for its actions others go on."""
+    cores = len(usable_cores())
+    return min(cores, -(-2 * cores // groups))
+
+
 def _side_by_side(steps: list[Step]) -> Step:
     arrays = ("obs", "next_obs", "reward", "terminated", "truncated")
     joined = {name: np.concatenate([getattr(step, name) for step in steps]) for name in arrays}
@@ -82,7 +88,7 @@ class AtariBatch:
         game_or_env_id: `beam_rider`, `BeamRider` and `ALE/BeamRider-v5` all name the game only.
         num_envs: how many copies.
         seed: of the run; the k-th seeding of copy i is `episode_seed(seed, i, k)`.
-        num_threads: simulator threads of each group; None takes one per core. It does not change any result.
+        num_threads: simulator threads of each group; None takes what keeps the cores busy. No result changes.
         reseed_after: a copy is seeded anew at its first game over after this many steps, which bounds the replay.
         num_groups: parts that step in the background one after another. It does not change any game either.
     """
@@ -103,8 +109,7 @@ class AtariBatch:
         self.resume_mode = "exact"
         bounds = np.linspace(0, num_envs, min(num_groups, num_envs) + 1).astype(int).tolist()
         self.groups: tuple[slice, ...] = tuple(slice(first, last) for first, last in pairwise(bounds))
-        # Every group may use all cores: while one waits for its actions, the others have them to themselves.
-        game, threads = atari_game(self.env_id), num_threads or len(usable_cores())
+        game, threads = atari_game(self.env_id), num_threads or _threads_of_each(len(self.groups))
         with ThreadPoolExecutor(1, initializer=_stand_back) as modest:
             self._natives = [
                 modest.submit(_native_env, game, group.stop - group.start, threads).result() for group in self.groups

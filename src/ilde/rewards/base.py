@@ -104,11 +104,19 @@ def _successors(transitions: Transitions, features: Tensor, space: FeatureSpace)
         whole: Tensor = space(next_obs)
         return whole
     batch = transitions.terminated.ndim
-    new = torch.ones_like(transitions.terminated)
-    new[:-1] = (next_obs[:-1] != obs[1:]).flatten(batch).any(-1)
     successors = features.roll(-1, 0)
-    successors[new] = space(next_obs[new])
+    successors[-1] = space(next_obs[-1])
+    new = (next_obs[:-1] != obs[1:]).flatten(batch).any(-1)
+    apart = next_obs[:-1][new]
+    if len(apart):
+        successors[:-1][new] = space(_padded(apart, transitions.terminated[-1].numel()))[: len(apart)]
     return successors
+
+
+def _padded(rows: Tensor, multiple: int) -> Tensor:
+    """With blank rows up to a multiple: for a number of images it has not met, a GPU first looks for a way."""
+    blank = rows.new_zeros((-len(rows) % multiple, *rows.shape[1:]))
+    return torch.cat([rows, blank])
 
 
 def read_numbers(numbers: dict[str, Tensor]) -> Metrics:
