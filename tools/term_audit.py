@@ -1,6 +1,6 @@
 """What does a run's reward pay for? Each term, per step: for the agent, its demonstrator and chance.
 
-    python tools/term_audit.py runs/a/seed-0 --game demon_attack/full-v0 --json results/term-audit.json
+    python tools/term_audit.py runs/a/seed-0 --game demon_attack/full-v0 --life demon_attack/one-life-v0
     python tools/term_audit.py --from results/term-audit.json --markdown results/term-audit.md
 
 Asks the reward of a run, as its newest checkpoint has it, about four kinds of play: the agent sampling its actions, the
@@ -30,6 +30,7 @@ from ilde.demos import resolve
 from ilde.envs import make_envs
 from ilde.nets.policy import Decision, Policy, UniformPolicy
 from ilde.randomness import torch_generator
+from ilde.reports.numbers import NOTHING
 from ilde.reports.tables import WordTable, markdown
 from ilde.reports.writing import write_text
 from ilde.rewards.base import encode
@@ -93,7 +94,7 @@ def judged(reward: RewardMix, plays: Iterable[Transitions], *, own: bool = False
     return {name: value / count for name, value in sums.items()}
 
 
-def measure(run: Path, game: str, rollouts: int, seed: int) -> dict[str, Any]:
+def measure(run: Path, game: str, life: str | None, rollouts: int, seed: int) -> dict[str, Any]:
     """The four kinds of play before one run's reward."""
     trainer, _ = load_to_play(run)
     reward, policy = trainer.reward, trainer.learner.policy
@@ -103,9 +104,9 @@ def measure(run: Path, game: str, rollouts: int, seed: int) -> dict[str, Any]:
         "agent, greedy": judged(reward, play(trainer, Greedy(policy), rollouts, seed)),
         "random": judged(reward, play(trainer, UniformPolicy(trainer.envs.action_space), rollouts, seed)),
     }
-    lives = float(whole.terminated.double().mean())
+    lives = None if life is None else 1 / len(resolve(life).transitions())  # a whole game tells its end, not its lives
     quarters = [whole.map(lambda x, part=part: x.chunk(PARTS)[part]) for part in range(PARTS)]  # type: ignore[misc]
-    for number, part in enumerate(quarters):  # a quarter has too few deaths to count them in it
+    for number, part in enumerate(quarters):
         rows[f"demonstrator, quarter {number + 1}"] = judged(reward, [part]) | {"lives": lives, "points": None}
     return {"env": trainer.config.env, "method": trainer.config.method, "env_steps": trainer.env_steps, "rows": rows}
 
@@ -115,6 +116,13 @@ def worth(row: dict[str, Any]) -> float:
     return float(row["total"] / (1.0 - DISCOUNT * (1.0 - row["lives"])))
 
 
+def _words(row: dict[str, Any]) -> tuple[str, str, str]:
+    points = NOTHING if row["points"] is None else f"{1000 * row['points']:.0f}"
+    if row["lives"] is None:
+        return NOTHING, points, NOTHING
+    return f"{worth(row):.2f}", points, f"{1 / row['lives']:,.0f}" if row["lives"] else "none lost"
+
+
 def table(document: dict[str, Any]) -> WordTable:
     """One line for each kind of play."""
     lines = []
@@ -122,9 +130,7 @@ def table(document: dict[str, Any]) -> WordTable:
         for name, row in run["rows"].items():
             shares = tuple(f"{value:.4f}" for term, value in row.items() if term not in PLAY)
             where = f"{run['env']}, {run['method']} at {run['env_steps']:,}"
-            points = "-" if row["points"] is None else f"{1000 * row['points']:.0f}"
-            lives = f"{1 / row['lives']:,.0f}" if row["lives"] else "none lost"
-            lines.append((where, name, *shares, f"{worth(row):.2f}", points, lives))
+            lines.append((where, name, *shares, *_words(row)))
     terms = tuple(term for term in row if term not in PLAY)
     columns = ("run", "play", *terms, "worth", "points in 1,000 steps", "steps a life")
     return WordTable("What a reward pays, per step", columns, tuple(lines), tuple(document["notes"]))
@@ -135,6 +141,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, nargs="?", help="folder of a run with a checkpoint")
     parser.add_argument("--game", help="a recorded game of the demonstrator, such as demon_attack/full-v0")
+    parser.add_argument("--life", help="a recorded life of it, which tells how long it lives")
     parser.add_argument("--from", dest="kept", type=Path, help="read what --json wrote")
     parser.add_argument("--rollouts", type=int, default=4, help=f"of {STEPS} steps in {NUM_ENVS} environments each")
     parser.add_argument("--seed", type=int, default=20000)
@@ -149,7 +156,7 @@ def main() -> int:
         document = {"command": "python tools/term_audit.py RUN --game GAME/full-v0", "notes": NOTES, "runs": []}
         if args.json and args.json.exists():
             document = json.loads(args.json.read_text())
-        found = measure(args.run, args.game, args.rollouts, args.seed)
+        found = measure(args.run, args.game, args.life, args.rollouts, args.seed)
         same = ("env", "method", "env_steps")
         document["runs"] = [run for run in document["runs"] if any(run[key] != found[key] for key in same)] + [found]
     if args.json:
