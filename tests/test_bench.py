@@ -8,8 +8,9 @@ import pytest
 import torch
 from rich.console import Console
 
-from ilde.bench import bench, table
+from ilde.bench import _warm_up, bench, table
 from ilde.data import UserError
+from ilde.nets.steps import WARM_UP
 
 
 def test_the_figures_of_a_benchmark_hang_together() -> None:
@@ -54,3 +55,12 @@ def test_no_time_to_measure_is_refused() -> None:
 def test_no_environments_are_refused_and_not_taken_for_the_usual_number() -> None:
     with pytest.raises(UserError, match="num_envs is 0"):
         bench("Hopper-v5", seconds=0.05, num_envs=0, device="cpu")
+
+
+def test_on_a_gpu_everything_is_taken_until_its_last_graph_is_captured() -> None:
+    taken: list[str] = []
+    works = (lambda: taken.append("simulator"), lambda: taken.append("iteration"))
+    _warm_up(works, torch.device("cpu"))
+    assert taken == []
+    _warm_up(works, torch.device("cuda"))
+    assert taken.count("simulator") == taken.count("iteration") == WARM_UP + 1

@@ -10,9 +10,12 @@ import pytest
 import torch
 from toys import CPU, SMALL, TINY, Corridor, corridor_trainer
 
+from ilde import prepare
+from ilde.config import QUICK
 from ilde.envs import make_envs
 from ilde.learners.ppo import PPO
 from ilde.nets.policy import UniformPolicy
+from ilde.prepare import TURNS
 from ilde.trainer import Trainer
 
 FAST: dict[str, Any] = {"rollout_steps": 4, "num_envs": 2, "rewards": SMALL}
@@ -124,3 +127,11 @@ def test_episodes_that_could_not_be_taken_up_again_are_forgotten_by_the_reward(
     for scale in (loaded["scales"]["entropy"], loaded["total_scale"]):
         assert scale["accumulated"].any() == (not gone)
     assert loaded["total_scale"]["moments"]["mean"] == saved["total_scale"]["moments"]["mean"]
+
+
+@pytest.mark.parametrize(("device", "groups"), [("cuda", TURNS), ("cpu", 1)])
+def test_games_take_turns_beside_a_gpu_alone(monkeypatch: pytest.MonkeyPatch, device: str, groups: int) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(prepare, "make_envs", lambda *_, num_groups, **__: asked.append(num_groups))
+    prepare.make_training_envs(replace(QUICK, env="ALE/Breakout-v5"), torch.device(device))
+    assert asked == [groups]

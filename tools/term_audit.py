@@ -1,21 +1,25 @@
 """What does a run's reward pay for? Each term, per step: for the agent, its demonstrator and chance.
 
-    python tools/term_audit.py runs/a/seed-0 --game demon_attack/full-v0 --life demon_attack/one-life-v0
+    python tools/term_audit.py runs/a/seed-0 --game demon_attack/full-v0 --json results/term-audit.json
+    python tools/term_audit.py runs/a/seed-0 --deaths --json results/term-audit.json
     python tools/term_audit.py --from results/term-audit.json --markdown results/term-audit.md
 
 Asks the reward of a run, as its newest checkpoint has it, about four kinds of play: the agent sampling its actions, the
-agent playing greedily, a random policy, and a recorded game of the demonstrator by quarters. Where the demonstrator's
-total lies below the agent's, nothing draws the agent on towards the demonstrator's play. The state entropy refers to
-the agent's latest sampled states, as in training. `worth` is what going on like this is worth at the start of a life:
-the total, discounted by 0.99 a step and by the chance to lose the life. Play that is worth less than another gives way
-to it.
+agent playing greedily, a random policy, and a recorded game of the demonstrator by quarters. Points and lost lives are
+counted over all steps played, rewards over the last of them, far into the games. The state entropy refers to the
+agent's latest sampled states, as in training; other play has no neighbours of its own among them, which favours it.
+`worth` is what going on like this is worth at the start of a life: the total, discounted by 0.99 a step and by the
+chance to lose the life. Where the demonstrator's is not above the agent's, nothing draws the agent on. `--deaths` asks
+instead what terms pay a random policy so many steps before it loses a life: games show a death before they count it.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,25 +29,28 @@ import torch
 from torch import Tensor
 
 from ilde.collector import Collector
-from ilde.data import Transitions
+from ilde.data import Transitions, UserError
 from ilde.demos import resolve
-from ilde.envs import make_envs
+from ilde.envs import make_envs, simulator_versions
 from ilde.nets.policy import Decision, Policy, UniformPolicy
 from ilde.randomness import torch_generator
 from ilde.reports.numbers import NOTHING
 from ilde.reports.tables import WordTable, markdown
 from ilde.reports.writing import write_text
-from ilde.rewards.base import encode
 from ilde.rewards.compose import RewardMix
-from ilde.rewards.entropy import StateEntropy
+from ilde.runs import RunDirectory, collect_provenance
 from ilde.trainer import Trainer
-from ilde.watching import load_to_play
+from ilde.watching import load_to_play, refer_to
 
 NUM_ENVS, STEPS, PARTS = 16, 256, 4
 DISCOUNT = 0.99
 PLAY = ("points", "lives")
-LEFT_OUT = 2
-"""Rollouts that are played and not judged: games begin alike."""
+BEFORE = ((1, 5), (5, 10), (10, 20), (20, 40), (40, 80), (80, 200))
+"""Steps before a death that are looked at together."""
+NOTES = [
+    "shares of the terms by weight and scale, as they are summed; the total before its own scale",
+    "points and lives over all steps played; of a recording, its own",
+]
 
 
 @dataclass(frozen=True)
@@ -57,58 +64,111 @@ class Greedy:
         return self.policy.act(obs, generator, greedy=True)
 
 
-def play(trainer: Trainer, policy: Policy, rollouts: int, seed: int) -> Iterator[Transitions]:
-    """Rollouts (T, N) of a policy, from some way into its games."""
+@dataclass(frozen=True)
+class Length:
+    """How many rollouts are played, and how many of them, the last ones, are judged."""
+
+    played: int
+    judged: int
+
+
+def play(trainer: Trainer, policy: Policy, length: Length, seed: int) -> Iterator[tuple[Transitions, bool]]:
+    """Rollouts (T, N) of a policy, and whether each is to be judged."""
     config = trainer.config
     envs = make_envs(config.env, NUM_ENVS, seed, clip_actions=config.clip_actions)
     try:
         collector = Collector(envs, policy, STEPS, torch_generator(seed, "audit", trainer.device), trainer.device)
-        for number in range(LEFT_OUT + rollouts):
-            rollout = collector.collect()
-            if number >= LEFT_OUT:
-                yield rollout.transitions
+        for number in range(length.played):
+            yield collector.collect().transitions, number >= length.played - length.judged
     finally:
         envs.close()
 
 
-def refer_to(reward: RewardMix, transitions: Transitions) -> None:
-    """Let the state entropy compare with these states; no other term learns."""
-    for term in reward.terms.values():
-        if isinstance(term.model, StateEntropy):
-            term.model.update(encode(transitions, reward.space, reward.code))
+def judged(reward: RewardMix, plays: Iterable[tuple[Transitions, bool]], *, own: bool = False) -> dict[str, Any]:
+    """Means per step of every term's share over what is judged, of points and lost lives over everything."""
+    sums: dict[str, float] = defaultdict(float)
+    played = asked = 0
+    for transitions, counts in plays:
+        played += transitions.terminated.numel()
+        sums["points"] += float(transitions.env_reward.double().sum())
+        sums["lives"] += float(transitions.terminated.sum())
+        if counts:
+            asked += transitions.terminated.numel()
+            if own:
+                refer_to(reward, transitions)
+            for name, share in reward.breakdown(transitions).items():
+                sums[name] += float(share.double().sum())
+    shares = {name: value / asked for name, value in sums.items() if name not in PLAY}
+    return shares | {"total": sum(shares.values())} | {name: sums[name] / played for name in PLAY}
 
 
-def judged(reward: RewardMix, plays: Iterable[Transitions], *, own: bool = False) -> dict[str, float | None]:
-    """Means per step of every term's share, and what the play is like."""
-    sums: dict[str, float] = {}
-    count = 0
-    for transitions in plays:
-        if own:
-            refer_to(reward, transitions)
-        numbers: dict[str, Tensor] = {str(name): share for name, share in reward.breakdown(transitions).items()}
-        numbers["total"] = torch.stack(list(numbers.values())).sum(0)
-        numbers |= {"points": transitions.env_reward, "lives": transitions.terminated}
-        for name, values in numbers.items():
-            sums[name] = sums.get(name, 0.0) + float(values.double().sum())
-        count += transitions.terminated.numel()
-    return {name: value / count for name, value in sums.items()}
-
-
-def measure(run: Path, game: str, life: str | None, rollouts: int, seed: int) -> dict[str, Any]:
+def measure(run: Path, game: str, length: Length, seed: int) -> dict[str, Any]:
     """The four kinds of play before one run's reward."""
+    recording = resolve(game)
     trainer, _ = load_to_play(run)
     reward, policy = trainer.reward, trainer.learner.policy
-    whole = resolve(game).transitions().to(trainer.device)
+    chance = UniformPolicy(trainer.envs.action_space)
     rows = {
-        "agent, sampling": judged(reward, play(trainer, policy, rollouts, seed), own=True),
-        "agent, greedy": judged(reward, play(trainer, Greedy(policy), rollouts, seed)),
-        "random": judged(reward, play(trainer, UniformPolicy(trainer.envs.action_space), rollouts, seed)),
+        "agent, sampling": judged(reward, play(trainer, policy, length, seed), own=True),
+        "agent, greedy": judged(reward, play(trainer, Greedy(policy), length, seed)),
+        "random": judged(reward, play(trainer, chance, length, seed)),
     }
-    lives = None if life is None else 1 / len(resolve(life).transitions())  # a whole game tells its end, not its lives
-    quarters = [whole.map(lambda x, part=part: x.chunk(PARTS)[part]) for part in range(PARTS)]  # type: ignore[misc]
-    for number, part in enumerate(quarters):
-        rows[f"demonstrator, quarter {number + 1}"] = judged(reward, [part]) | {"lives": lives, "points": None}
-    return {"env": trainer.config.env, "method": trainer.config.method, "env_steps": trainer.env_steps, "rows": rows}
+    whole = recording.transitions().to(trainer.device)
+    header = recording.header
+    known = {
+        "points": sum(header.returns) / len(whole) if header.returns and header.fraction == 1.0 else None,
+        "lives": sum(header.lives) / len(whole) if header.fraction == 1.0 else None,
+    }
+    for number in range(PARTS):
+        part = whole.map(lambda x, number=number: x.tensor_split(PARTS)[number])  # type: ignore[misc]
+        rows[f"demonstrator, quarter {number + 1}"] = judged(reward, [(part, True)]) | known
+    steps = {"played": length.played * STEPS * NUM_ENVS, "judged": length.judged * STEPS * NUM_ENVS}
+    return _named(run, trainer) | {"steps": steps, "rows": rows, "rows_made": _made()}
+
+
+def deaths(run: Path, rollouts: int, seed: int) -> dict[str, Any]:
+    """What each term pays a random policy on the way to a death."""
+    trainer, _ = load_to_play(run)
+    reward, chance = trainer.reward, UniformPolicy(trainer.envs.action_space)
+    shares, ends = defaultdict[str, list[Tensor]](list), []
+    for transitions, _ in play(trainer, chance, Length(rollouts, rollouts), seed):
+        refer_to(reward, transitions)
+        ends.append(transitions.terminated)
+        for name, share in reward.breakdown(transitions).items():
+            shares[name].append(share)
+    ahead = steps_ahead(torch.cat(ends))
+    paid = {name: torch.cat(parts) for name, parts in shares.items()}
+    rows = {}
+    for first, last in BEFORE:
+        where = (ahead >= first) & (ahead < last)
+        if where.any():
+            means = {name: float(share[where].double().mean()) for name, share in paid.items()}
+            rows[f"{first} to {last - 1}"] = means | {"steps": int(where.sum())}
+    return _named(run, trainer) | {"deaths": rows, "deaths_made": _made()}
+
+
+def steps_ahead(terminated: Tensor) -> Tensor:
+    """How many steps (T, N) lie between each and the next termination; very many where none follows."""
+    ahead, found = torch.full_like(terminated[0], torch.iinfo(torch.int32).max, dtype=torch.int64), []
+    for ended in terminated.flip(0):
+        ahead = torch.where(ended, 0, ahead + 1)
+        found.append(ahead)
+    return torch.stack(found[::-1])
+
+
+def _named(run: Path, trainer: Trainer) -> dict[str, Any]:
+    config, settings = trainer.config, json.dumps(RunDirectory.read(run).config, sort_keys=True)
+    return {
+        "env": config.env,
+        "method": config.method,
+        "seed": config.seed,
+        "env_steps": trainer.env_steps,
+        "config": hashlib.sha256(settings.encode()).hexdigest()[:12],
+    }
+
+
+def _made() -> dict[str, Any]:
+    return collect_provenance(sys.argv, None, simulator_versions())
 
 
 def worth(row: dict[str, Any]) -> float:
@@ -124,16 +184,54 @@ def _words(row: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def table(document: dict[str, Any]) -> WordTable:
-    """One line for each kind of play."""
-    lines = []
-    for run in document["runs"]:
-        for name, row in run["rows"].items():
-            shares = tuple(f"{value:.4f}" for term, value in row.items() if term not in PLAY)
-            where = f"{run['env']}, {run['method']} at {run['env_steps']:,}"
-            lines.append((where, name, *shares, *_words(row)))
-    terms = tuple(term for term in row if term not in PLAY)
-    columns = ("run", "play", *terms, "worth", "points in 1,000 steps", "steps a life")
+    """One line for each kind of play; a run without a term leaves its column empty."""
+    found = [(_title(run), name, row) for run in document["runs"] for name, row in run.get("rows", {}).items()]
+    terms = list(dict.fromkeys(term for _, _, row in found for term in row if term not in (*PLAY, "total")))
+    lines = [
+        (
+            run,
+            name,
+            *(f"{row[term]:.4f}" if term in row else NOTHING for term in (*terms, "total")),
+            *_words(row),
+        )
+        for run, name, row in found
+    ]
+    columns = ("run", "play", *terms, "total", "worth", "points in 1,000 steps", "steps a life")
     return WordTable("What a reward pays, per step", columns, tuple(lines), tuple(document["notes"]))
+
+
+def death_table(document: dict[str, Any]) -> WordTable:
+    """One line for each stretch before a death."""
+    found = [(_title(run), name, row) for run in document["runs"] for name, row in run.get("deaths", {}).items()]
+    terms = list(dict.fromkeys(term for _, _, row in found for term in row if term != "steps"))
+    lines = [
+        (run, name, *(f"{row[term]:.4f}" if term in row else NOTHING for term in terms), f"{row['steps']:,}")
+        for run, name, row in found
+    ]
+    columns = ("run", "steps before a life is lost", *terms, "steps")
+    return WordTable("What a reward pays a random policy on the way to a death, per step", columns, tuple(lines))
+
+
+def _title(run: dict[str, Any]) -> str:
+    return f"{run['env']}, {run['method']}, seed {run['seed']}, at {run['env_steps']:,}, settings {run['config']}"
+
+
+def _document(args: argparse.Namespace) -> dict[str, Any]:
+    known: dict[str, Any] = {"notes": NOTES, "runs": []}
+    source = args.kept or (args.json if args.json and args.json.exists() else None)
+    if source is not None:
+        known = json.loads(source.read_text())
+    if args.run is None:
+        return known
+    if args.deaths:
+        found = deaths(args.run, args.rollouts, args.seed)
+    else:
+        found = measure(args.run, args.game, Length(args.skip + args.rollouts, args.rollouts), args.seed)
+    same = [run for run in known["runs"] if all(run[key] == found[key] for key in ("config", "env_steps"))]
+    others = [run for run in known["runs"] if run not in same]
+    for run in same:
+        found = run | found  # what was not asked anew stays
+    return known | {"runs": [*others, found]}
 
 
 def main() -> int:
@@ -141,34 +239,34 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, nargs="?", help="folder of a run with a checkpoint")
     parser.add_argument("--game", help="a recorded game of the demonstrator, such as demon_attack/full-v0")
-    parser.add_argument("--life", help="a recorded life of it, which tells how long it lives")
+    parser.add_argument("--deaths", action="store_true", help="ask about the steps before a life is lost instead")
     parser.add_argument("--from", dest="kept", type=Path, help="read what --json wrote")
-    parser.add_argument("--rollouts", type=int, default=4, help=f"of {STEPS} steps in {NUM_ENVS} environments each")
+    parser.add_argument(
+        "--skip", type=int, default=24, help=f"rollouts of {STEPS} steps x {NUM_ENVS} before those judged"
+    )
+    parser.add_argument("--rollouts", type=int, default=2, help="rollouts judged")
     parser.add_argument("--seed", type=int, default=20000)
-    parser.add_argument("--json", type=Path, help="write here; runs already there are kept beside")
+    parser.add_argument("--json", type=Path, help="write here; other runs already there are kept beside")
     parser.add_argument("--markdown", type=Path)
     args = parser.parse_args()
-    if (args.run is None) == (args.kept is None) or (args.run is not None and args.game is None):
-        parser.error("give a run and --game, or --from FILE")
-    if args.kept:
-        document = json.loads(args.kept.read_text())
-    else:
-        document = {"command": "python tools/term_audit.py RUN --game GAME/full-v0", "notes": NOTES, "runs": []}
-        if args.json and args.json.exists():
-            document = json.loads(args.json.read_text())
-        found = measure(args.run, args.game, args.life, args.rollouts, args.seed)
-        same = ("env", "method", "env_steps")
-        document["runs"] = [run for run in document["runs"] if any(run[key] != found[key] for key in same)] + [found]
+    asked = (args.game is not None) + args.deaths
+    if (args.run is None) == (args.kept is None) or asked != (args.run is not None):
+        parser.error("give a run with either --game or --deaths, or --from FILE")
+    if args.rollouts < 1 or args.skip < 0:
+        parser.error("judge at least one rollout, skip none or more")
+    try:
+        document = _document(args)
+    except (UserError, OSError) as error:
+        sys.exit(str(error))
     if args.json:
         write_text(args.json, json.dumps(document, indent=1) + "\n")
-    words = markdown("Rewards, audited", [table(document)])
+    tables = [made for made in (table(document), death_table(document)) if made.rows]
+    words = markdown("Rewards, audited", tables)
     if args.markdown:
         write_text(args.markdown, words)
     print(words)
     return 0
 
-
-NOTES = ["shares of the terms by weight and scale, as they are summed; the total before its own scale"]
 
 if __name__ == "__main__":
     sys.exit(main())

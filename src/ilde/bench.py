@@ -45,6 +45,8 @@ def bench(env: str, *, seconds: float = 3.0, num_envs: int | None = None, device
         acting = config.num_envs / _act(trainer, seconds)
         timed = Timed(trainer)
         works = (bare_simulation(bare, config.rollout_steps), timed.iterate, blind.iterate)
+        _warm_up(works, place)
+        timed.spent.clear()
         simulation, iteration, blind_iteration = _alternately(works, seconds, place)
         collecting, rewarding, learning = (timed.median(name) for name in ("collect", "reward", "learn"))
         features, terms = _reward_parts(trainer)
@@ -168,12 +170,16 @@ def _fitted(config: RunConfig, envs: EnvBatch, device: torch.device) -> Trainer:
     return trainer
 
 
+def _warm_up(works: Sequence[Callable[[], object]], device: torch.device) -> None:
+    """On a GPU, take each so often that all its steps are captured: of what comes once in an iteration, the last is."""
+    for work in works if device.type == "cuda" else ():
+        for _ in range(WARM_UP + 1):
+            work()
+
+
 def _alternately(works: Sequence[Callable[[], object]], seconds: float, device: torch.device) -> list[float]:
     """Median seconds of each; they take turns, so that a machine whose speed changes changes it for all alike."""
     spent: list[list[float]] = [[] for _ in works]
-    if device.type == "cuda":
-        for work in (*works,) * (WARM_UP + 1):
-            work()  # what comes once in an iteration is captured in the iteration after these
     while sum(map(sum, spent)) < seconds * len(works):
         for work, times in zip(works, spent, strict=True):
             times.append(_pace(work, 0.0, device))

@@ -218,13 +218,18 @@ def load_to_play(run: Path) -> tuple[Trainer, float | None]:
     return trainer, folder.provenance.get("demonstrator")
 
 
-def explain(reward: RewardMix, transitions: Transitions) -> dict[str, Array]:
-    """Each term's weighted share (T,) of an episode's rewards; the entropy bonus refers to the episode's own states."""
+def refer_to(reward: RewardMix, transitions: Transitions) -> None:
+    """Let the state entropy compare with these states."""
     encoded = encode(transitions, reward.space, reward.code)
     for term in reward.terms.values():
         # For this term an update is nothing but taking references; all others would learn from theirs.
         if isinstance(term.model, StateEntropy):
             term.model.update(encoded)
+
+
+def explain(reward: RewardMix, transitions: Transitions) -> dict[str, Array]:
+    """Each term's weighted share (T,) of an episode's rewards; the entropy bonus refers to the episode's own states."""
+    refer_to(reward, transitions)
     return {name: share.flatten().double().cpu().numpy() for name, share in reward.breakdown(transitions).items()}
 
 

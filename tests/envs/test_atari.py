@@ -160,7 +160,7 @@ def test_groups_change_no_game() -> None:
 
 
 @pytest.mark.parametrize(("cores", "groups", "threads"), [(16, 1, 16), (16, 2, 16), (16, 4, 8), (6, 4, 3), (1, 4, 1)])
-def test_several_groups_have_two_threads_for_each_core_and_none_more_than_cores(
+def test_several_groups_have_two_threads_for_each_core_and_each_group_at_least_one(
     monkeypatch: pytest.MonkeyPatch, cores: int, groups: int, threads: int
 ) -> None:
     asked = []

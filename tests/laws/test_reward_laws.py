@@ -222,6 +222,19 @@ def test_successors_are_encoded_as_if_each_were_made_for_itself(kind: Kind) -> N
     assert not torch.equal(encoded.next_features[2, 1], encoded.features[3, 1])
 
 
+def test_successors_are_made_in_batches_of_as_many_as_there_are_environments() -> None:
+    mix, steps = reward_mix("giril", "image"), rollout("image").transitions
+    chained = steps.next_obs.clone()
+    chained[:-1] = steps.obs[1:]
+    chained[2, 1] = steps.next_obs[2, 1]
+    assert mix.space is not None
+    made: list[int] = []
+    mix.space.extract.register_forward_pre_hook(lambda _, images: made.append(len(images[0])))
+    encode(replace(steps, next_obs=chained), mix.space, mix.code)
+    # All observations, then the successors of the last step, then the one that no step shows, beside blank ones.
+    assert made == [18, 3, 3]
+
+
 class Robbed:
     """Environments that withhold the true reward; everything else passes through."""
 

@@ -221,3 +221,18 @@ def test_shared_curiosity_pays_everybody_the_mean_of_each_step_and_leaves_single
     torch.testing.assert_close(shared, own.mean(1, keepdim=True).expand(4, 3))
     assert own.std() > 0
     torch.testing.assert_close(model(shared=True).reward(rollout.flatten()), own.flatten())
+
+
+def test_steps_that_lead_to_a_death_soon_are_paid_nothing_if_asked() -> None:
+    features = torch.randn(6, 2, 3, generator=generator(1))
+    batch = batch_of(features, one_hot(torch.zeros(6, 2, dtype=torch.long), 2).float(), features.roll(1, 0))
+    deaths = batch.terminated.clone()
+    deaths[3, 0] = True
+    batch = replace(batch, terminated=deaths)
+    own, wary = model().reward(batch), model(dying_steps=2)
+    assert (own > 0).tolist() == [[True, True]] * 3 + [[False, True]] + [[True, True]] * 2
+    paid = wary.reward(batch)
+    assert (paid[:, 0] > 0).tolist() == [True, False, False, False, True, True]
+    assert torch.equal(paid[:, 1], own[:, 1])
+    assert wary.episodic  # out of order nobody knows what comes next
+    assert torch.equal(wary.reward(batch.flatten()), own.flatten())

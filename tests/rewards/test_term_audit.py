@@ -34,12 +34,13 @@ def play(points: list[float], deaths: list[bool]) -> Any:
     return SimpleNamespace(env_reward=torch.tensor(points), terminated=torch.tensor(deaths))
 
 
-def test_means_are_over_all_steps_of_all_rollouts(audit: ModuleType) -> None:
+def test_rewards_are_means_over_what_is_judged_points_and_lives_over_everything(audit: ModuleType) -> None:
     reward: Any = SimpleNamespace(
         breakdown=lambda seen: {"vail": seen.env_reward * 2, "entropy": torch.ones_like(seen.env_reward)}
     )
-    row = audit.judged(reward, [play([1.0, 0.0, 0.0], [False, False, True]), play([3.0], [False])])
-    assert row == {"vail": 2.0, "entropy": 1.0, "total": 3.0, "points": 1.0, "lives": 0.25}
+    begun = (play([1.0, 0.0, 0.0], [False, False, True]), False)
+    row = audit.judged(reward, [begun, (play([3.0], [False]), True)])
+    assert row == {"vail": 6.0, "entropy": 1.0, "total": 7.0, "points": 1.0, "lives": 0.25}
 
 
 def test_who_never_dies_is_worth_a_hundred_steps_and_who_dies_less(audit: ModuleType) -> None:
@@ -66,17 +67,64 @@ def test_a_run_is_asked_about_all_four_kinds_of_play(
     run = start(config, tmp_path / "run")
     with run.folder:
         assert run.train()
-    for name, value in (("NUM_ENVS", 2), ("STEPS", 8), ("LEFT_OUT", 0)):
+    for name, value in (("NUM_ENVS", 2), ("STEPS", 8)):
         monkeypatch.setattr(audit, name, value)
     kept = tmp_path / "audit.json"
     words = ["term_audit.py", str(tmp_path / "run"), "--game", "halfcheetah-v5/weak-v0", "--json", str(kept)]
-    for _ in range(2):  # the second finds the first's and takes its place
-        monkeypatch.setattr("sys.argv", words)
+    for seed in ("1", "2"):  # the second finds what the first measured of the same run, and takes its place
+        monkeypatch.setattr("sys.argv", [*words, "--skip", "1", "--seed", seed])
         assert audit.main() == 0
     (found,) = json.loads(kept.read_text())["runs"]
     assert list(found["rows"])[:3] == ["agent, sampling", "agent, greedy", "random"]
     assert len(found["rows"]) == 7
+    assert found["steps"] == {"played": 48, "judged": 32}
     for row in found["rows"].values():
         assert row["total"] == pytest.approx(sum(row[term] for term in ("vail", "giril", "entropy")))
-    lives = [row["lives"] for row in found["rows"].values()]
-    assert lives == [0.0, 0.0, 0.0, None, None, None, None]  # a cheetah never dies; of the recording nobody asked
+        assert row["lives"] == 0.0  # a cheetah never dies
+    monkeypatch.setattr("sys.argv", [*words[:2], "--deaths", *words[4:]])
+    assert audit.main() == 0
+    (both,) = json.loads(kept.read_text())["runs"]
+    assert both["rows"] == found["rows"]  # asked about something else, it keeps what it knew
+    assert both["deaths"] == {}
+    assert found["rows"]["demonstrator, quarter 1"]["points"] == pytest.approx(0.875, abs=0.01)  # 875 in 1,000 steps
+
+
+def test_steps_are_counted_to_the_next_death(audit: ModuleType) -> None:
+    ends = torch.tensor([[0, 0], [0, 1], [1, 0], [0, 0]], dtype=torch.bool)
+    ahead = audit.steps_ahead(ends)
+    assert ahead[:3, 0].tolist() == [2, 1, 0]
+    assert ahead[:2, 1].tolist() == [1, 0]
+    assert (ahead[3] > 10**6).all()
+
+
+def test_runs_of_other_terms_share_a_table(audit: ModuleType) -> None:
+    def run(method: str, **terms: float) -> dict[str, Any]:
+        row = {**terms, "total": sum(terms.values()), "points": None, "lives": None}
+        return {"env": "a", "method": method, "seed": 0, "env_steps": 1, "config": "b", "rows": {"random": row}}
+
+    lines = audit.table({"notes": [], "runs": [run("ilde", vail=1.0, giril=2.0), run("giril", giril=3.0)]}).rows
+    assert [line[2:] for line in lines] == [
+        ("1.0000", "2.0000", "3.0000", "-", "-", "-"),
+        ("-", "3.0000", "3.0000", "-", "-", "-"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["nowhere", "--game", "halfcheetah-v5/weak-v0"], "nowhere"),
+        (["--from", "nowhere.json"], "nowhere.json"),
+        (["nowhere"], "2"),
+        (["nowhere", "--game", "x", "--deaths"], "2"),
+        (["nowhere", "--game", "x", "--rollouts", "0"], "2"),
+    ],
+)
+def test_a_mistake_is_answered_in_one_line(
+    audit: ModuleType, monkeypatch: pytest.MonkeyPatch, words: list[str], answer: str
+) -> None:
+    monkeypatch.setattr("sys.argv", ["term_audit.py", *words])
+    with pytest.raises(SystemExit) as ended:
+        audit.main()
+    said = str(ended.value.code)
+    assert answer in said
+    assert "\n" not in said

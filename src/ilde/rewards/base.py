@@ -114,7 +114,7 @@ def _successors(transitions: Transitions, features: Tensor, space: FeatureSpace)
 
 
 def _padded(rows: Tensor, multiple: int) -> Tensor:
-    """With blank rows up to a multiple: for a number of images it has not met, a GPU first looks for a way."""
+    """With blank rows up to a multiple: cuDNN looks for an algorithm anew for every batch size it has not met."""
     blank = rows.new_zeros((-len(rows) % multiple, *rows.shape[1:]))
     return torch.cat([rows, blank])
 

@@ -32,6 +32,9 @@ class GenerativeConfig(FitConfig):
     true_action_share: float = 0.0
     """Part of the reconstruction error taken from the action itself instead of its code. The reward decodes from the
     action; with the paper's small action_weight on continuous tasks the code never comes to mean it."""
+    dying_steps: int = 0
+    """Steps before a termination that are paid nothing either: some games show a death long before they count it, and
+    nothing is more surprising than that."""
     shared: bool = False
     """Pay every environment the mean over all of them, step by step, as GIRIL's public code does: whoever lives on is
     paid for what the others see, so that hardly more than survival is rewarded. For comparison, not for use."""
@@ -71,6 +74,14 @@ def bounded(log_var: Tensor, limit: float) -> Tensor:
     return limit * torch.tanh(log_var / limit) if limit else log_var
 
 
+def ending_within(terminated: Tensor, steps: int) -> Tensor:
+    """Where (T, N) a termination follows within so many steps, as far as the rollout tells."""
+    soon = terminated.clone()
+    for _ in range(steps):
+        soon[:-1] |= soon[1:].clone()
+    return soon
+
+
 class GenerativeReward(Surprise):
     """The term `giril`."""
 
@@ -83,7 +94,8 @@ class GenerativeReward(Surprise):
     ) -> None:
         super().__init__(net, config, generator)
         self.discrete = discrete
-        self.episodic = config.shared  # what the others saw at that step is not among steps drawn from everywhere
+        # Neither what the others saw at that step nor what came next is among steps drawn from everywhere.
+        self.episodic = config.shared or config.dying_steps > 0
 
     def draw(self, count: int) -> tuple[Tensor, ...]:
         """What makes a code of its mean and variance."""
@@ -110,10 +122,13 @@ class GenerativeReward(Surprise):
 
     @torch.no_grad()
     def reward(self, batch: Encoded) -> Tensor:
-        """The error, 0 where the episode terminated; or its mean over the environments of a rollout."""
+        """The error, 0 where the episode terminated or was about to; or its mean over the environments of a rollout."""
         reward = super().reward(batch)
-        in_time_order = reward.ndim == 2  # (T, N)
-        return reward.mean(1, keepdim=True).expand_as(reward) if self.config.shared and in_time_order else reward
+        if reward.ndim != 2:  # not in time order (T, N)
+            return reward
+        if self.config.dying_steps:
+            reward = reward * ~ending_within(batch.terminated, self.config.dying_steps)
+        return reward.mean(1, keepdim=True).expand_as(reward) if self.config.shared else reward
 
     def error(self, batch: Encoded) -> Tensor:
         """Mean squared error of the predicted successor."""
