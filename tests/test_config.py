@@ -163,6 +163,7 @@ def test_a_reward_that_nobody_asks_for_is_refused(method: str) -> None:
         ("ppo.num_epochs", "0"),
         ("rewards.generative.batch_size", "0"),
         ("rewards.generative.subsample", "0"),
+        ("rewards.generative.dying_steps", "-1"),
         ("rewards.discriminator.batch_size", "0"),
         ("rewards.entropy.num_neighbors", "0"),
         ("rewards.scale.discount", "2"),

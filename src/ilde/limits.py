@@ -55,6 +55,7 @@ _NOT_NEGATIVE = (
     "rewards.discriminator.gradient_penalty",
     "rewards.discriminator.penalty_norm",
     "rewards.entropy.window",
+    "rewards.generative.dying_steps",
     "rewards.generative.log_variance_limit",
     "evaluation.every",
     "evaluation.max_steps",
