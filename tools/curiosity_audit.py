@@ -30,8 +30,8 @@ from ilde.demos import resolve
 from ilde.envs import make_envs
 from ilde.nets.features import FeatureConfig
 from ilde.prepare import random_rollout
-from ilde.reports.tables import WordTable, markdown
-from ilde.reports.writing import write_text
+from ilde.reports.tables import WordTable
+from ilde.reports.writing import publish
 from ilde.rewards.base import encode
 from ilde.rewards.build import build_reward
 from ilde.rewards.compose import RewardMix
@@ -186,12 +186,7 @@ def main() -> int:
             "notes": [f"mean per step and feature: {what}; above 1 in `demonstrator over random` draws the agent on"],
             "games": [measure(game, args.seed, args.fit) for game in args.games],
         }
-    if args.json:
-        write_text(args.json, json.dumps(document, indent=1) + "\n")
-    words = markdown("Curiosity, audited", [table(document)])
-    if args.markdown:
-        write_text(args.markdown, words)
-    print(words)
+    publish(document, "Curiosity, audited", [table(document)], kept=args.json, words=args.markdown)
     return 0
 
 

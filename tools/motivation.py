@@ -29,8 +29,8 @@ from ilde.randomness import torch_generator
 from ilde.reports.behaviour import States, coverage, discriminator_gap
 from ilde.reports.numbers import NOTHING, plus_minus
 from ilde.reports.statistics import mean_and_std
-from ilde.reports.tables import WordTable, markdown
-from ilde.reports.writing import write_text
+from ilde.reports.tables import WordTable
+from ilde.reports.writing import publish
 from ilde.runs import RunDirectory
 
 METHODS = ("vail", "giril", "entropy", "ilde")
@@ -145,12 +145,7 @@ def main() -> int:
         tasks = [measure(runs, args.steps, args.seed) for runs in found if len(runs) == len(METHODS)]
         command = f"python tools/motivation.py {args.study} --steps {args.steps} --seed {args.seed}"
         document = {"command": command, "tasks": tasks}
-    if args.json:
-        write_text(args.json, json.dumps(document, indent=1) + "\n")
-    words = markdown("Motives, measured", [table(document)])
-    if args.markdown:
-        write_text(args.markdown, words)
-    print(words)
+    publish(document, "Motives, measured", [table(document)], kept=args.json, words=args.markdown)
     return 0
 
 

@@ -35,8 +35,8 @@ from ilde.envs import make_envs, simulator_versions
 from ilde.nets.policy import Decision, Policy, UniformPolicy
 from ilde.randomness import torch_generator
 from ilde.reports.numbers import NOTHING
-from ilde.reports.tables import WordTable, markdown
-from ilde.reports.writing import write_text
+from ilde.reports.tables import WordTable
+from ilde.reports.writing import publish
 from ilde.rewards.compose import RewardMix
 from ilde.runs import RunDirectory, collect_provenance
 from ilde.trainer import Trainer
@@ -220,7 +220,10 @@ def _document(args: argparse.Namespace) -> dict[str, Any]:
     known: dict[str, Any] = {"notes": NOTES, "runs": []}
     source = args.kept or (args.json if args.json and args.json.exists() else None)
     if source is not None:
-        known = json.loads(source.read_text())
+        try:
+            known = json.loads(source.read_text())
+        except ValueError:
+            raise UserError(f"{source}: not what --json wrote") from None
     if args.run is None:
         return known
     if args.deaths:
@@ -256,15 +259,10 @@ def main() -> int:
         parser.error("judge at least one rollout, skip none or more")
     try:
         document = _document(args)
+        tables = [made for made in (table(document), death_table(document)) if made.rows]
+        publish(document, "Rewards, audited", tables, kept=args.json, words=args.markdown)
     except (UserError, OSError) as error:
         sys.exit(str(error))
-    if args.json:
-        write_text(args.json, json.dumps(document, indent=1) + "\n")
-    tables = [made for made in (table(document), death_table(document)) if made.rows]
-    words = markdown("Rewards, audited", tables)
-    if args.markdown:
-        write_text(args.markdown, words)
-    print(words)
     return 0
 
 

@@ -171,7 +171,7 @@ def _fitted(config: RunConfig, envs: EnvBatch, device: torch.device) -> Trainer:
 
 
 def _warm_up(works: Sequence[Callable[[], object]], device: torch.device) -> None:
-    """On a GPU, take each so often that all its steps are captured: of what comes once in an iteration, the last is."""
+    """On a GPU, take each until all it does is captured: a step made once in an iteration, in the last of these."""
     for work in works if device.type == "cuda" else ():
         for _ in range(WARM_UP + 1):
             work()

@@ -114,6 +114,7 @@ def test_runs_of_other_terms_share_a_table(audit: ModuleType) -> None:
     [
         (["nowhere", "--game", "halfcheetah-v5/weak-v0"], "nowhere"),
         (["--from", "nowhere.json"], "nowhere.json"),
+        (["--from", str(ROOT / "README.md")], "README.md: not what --json wrote"),
         (["nowhere"], "2"),
         (["nowhere", "--game", "x", "--deaths"], "2"),
         (["nowhere", "--game", "x", "--rollouts", "0"], "2"),

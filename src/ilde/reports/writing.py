@@ -1,10 +1,14 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and findings that are kept, tabled and printed."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ilde.data import UserError
+from ilde.reports.tables import WordTable, markdown
 from ilde.runs.durable import write_atomically
 
 
@@ -15,3 +19,15 @@ def write_text(path: Path, text: str) -> None:
         write_atomically(path, text.encode())
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror}); choose another file") from None
+
+
+def publish(
+    document: dict[str, Any], title: str, tables: Sequence[WordTable], *, kept: Path | None, words: Path | None
+) -> None:
+    """Keep a document as JSON and its tables as Markdown, where asked to, and print the tables."""
+    if kept:
+        write_text(kept, json.dumps(document, indent=1) + "\n")
+    text = markdown(title, tables)
+    if words:
+        write_text(words, text)
+    print(text)
