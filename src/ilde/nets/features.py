@@ -39,7 +39,10 @@ class ConvExtractor(nn.Module):
 
     def forward(self, obs: Tensor) -> Tensor:
         """Features (B, F) of images in 0..255."""
-        features: Tensor = self.layers(obs.float() / 255.0)
+        images = obs.float() / 255.0
+        if obs.is_cuda:  # whose convolutions work channels last: each of them would turn its images over
+            images = images.contiguous(memory_format=torch.channels_last)
+        features: Tensor = self.layers(images)
         return features
 
 
