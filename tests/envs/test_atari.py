@@ -159,16 +159,19 @@ def test_groups_change_no_game() -> None:
             np.testing.assert_array_equal(getattr(left, name), getattr(right, name))
 
 
-@pytest.mark.parametrize(("cores", "groups", "threads"), [(16, 1, 16), (16, 2, 16), (16, 4, 8), (6, 4, 3), (1, 4, 1)])
-def test_several_groups_have_two_threads_for_each_core_and_each_group_at_least_one(
-    monkeypatch: pytest.MonkeyPatch, cores: int, groups: int, threads: int
+@pytest.mark.parametrize(
+    ("cores", "games", "groups", "threads"),
+    [(16, 32, 1, 16), (16, 8, 4, 4), (16, 32, 4, 4), (16, 128, 4, 8), (16, 128, 1, 16), (6, 32, 4, 3), (1, 32, 4, 1)],
+)
+def test_threads_of_several_groups_share_cores_where_each_has_two_games_to_step(
+    monkeypatch: pytest.MonkeyPatch, cores: int, games: int, groups: int, threads: int
 ) -> None:
     asked = []
     monkeypatch.setattr(atari_module, "usable_cores", lambda: list(range(cores)))
     monkeypatch.setattr(
         atari_module, "_native_env", lambda game, num_envs, num_threads: asked.append(num_threads) or NATIVE
     )
-    AtariBatch("Breakout", 8, seed=0, num_groups=groups)
+    AtariBatch("Breakout", games, seed=0, num_groups=groups)
     assert asked == [threads] * groups
 
 

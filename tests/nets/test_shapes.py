@@ -65,12 +65,6 @@ def test_the_extractor_is_frozen_and_sees_pixels_between_0_and_1() -> None:
     torch.testing.assert_close(extractor(full), extractor.layers(torch.ones(1, 4, 84, 84)))
 
 
-def test_the_extractor_gives_the_same_features_of_images_that_lie_channels_last_as_on_a_gpu() -> None:
-    extractor, frames = ConvExtractor(4, generator()), torch.rand(3, 4, 84, 84)
-    turned = extractor.layers(frames.contiguous(memory_format=torch.channels_last))
-    torch.testing.assert_close(turned, extractor.layers(frames))
-
-
 def test_the_feature_space_of_frames_has_5184_dimensions_and_of_vectors_their_own() -> None:
     assert FeatureSpace((4, 84, 84), generator()).size == FEATURES
     assert FeatureSpace((11,), generator()).size == 11

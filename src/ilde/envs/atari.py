@@ -67,10 +67,11 @@ def _native_env(game: str, num_envs: int, num_threads: int) -> Any:
     )
 
 
-def _threads_of_each(groups: int) -> int:
-    """One for each core in all; with several groups twice that, for while one waits for its actions others go on."""
+def _threads_of_each(groups: int, games: int) -> int:
+    """One for each core in all; up to twice that where each has two of its group's games: some wait, others go on."""
     cores = len(usable_cores())
-    return min(cores, -(-2 * cores // groups))
+    fewest, most = -(-cores // groups), -(-2 * cores // groups)
+    return max(fewest, min(most, cores, games // 2))
 
 
 def _side_by_side(steps: list[Step]) -> Step:
@@ -109,7 +110,7 @@ class AtariBatch:
         self.resume_mode = "exact"
         bounds = np.linspace(0, num_envs, min(num_groups, num_envs) + 1).astype(int).tolist()
         self.groups: tuple[slice, ...] = tuple(slice(first, last) for first, last in pairwise(bounds))
-        game, threads = atari_game(self.env_id), num_threads or _threads_of_each(len(self.groups))
+        game, threads = atari_game(self.env_id), num_threads or _threads_of_each(len(self.groups), bounds[1])
         with ThreadPoolExecutor(1, initializer=_stand_back) as modest:
             self._natives = [
                 modest.submit(_native_env, game, group.stop - group.start, threads).result() for group in self.groups

@@ -8,6 +8,7 @@ demonstration frames alone would leave most features with no spread at all.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from ilde.nets.layers import conv, orthogonal
 from ilde.nets.moments import RunningMoments
+from ilde.nets.steps import fused
 
 CHUNK = 1024
 """Images embedded at a time, to bound memory."""
@@ -39,10 +41,7 @@ class ConvExtractor(nn.Module):
 
     def forward(self, obs: Tensor) -> Tensor:
         """Features (B, F) of images in 0..255."""
-        images = obs.float() / 255.0
-        if obs.is_cuda:  # whose convolutions work channels last: each of them would turn its images over
-            images = images.contiguous(memory_format=torch.channels_last)
-        features: Tensor = self.layers(images)
+        features: Tensor = self.layers(obs.float() / 255.0)
         return features
 
 
@@ -72,6 +71,7 @@ class FeatureSpace(nn.Module):
         self.size = int(self.extract(torch.zeros(1, *obs_shape)).shape[1])
         self.register_buffer("mean", torch.zeros(self.size))
         self.register_buffer("inverse_std", torch.ones(self.size))
+        self._embed_chunk: Callable[[FeatureSpace, Tensor], Tensor] | None = None
 
     @torch.no_grad()
     def fit(self, *observations: Tensor) -> None:
@@ -91,7 +91,14 @@ class FeatureSpace(nn.Module):
         """Standardised features: (..., *obs_shape) to (..., F)."""
         batch = obs.shape[: -len(self.obs_shape)]
         flat = obs.reshape(-1, *self.obs_shape)
-        features = torch.cat([self.extract(chunk) for chunk in flat.split(CHUNK)])
-        standardised = (features - self.mean) * self.inverse_std
+        if self._embed_chunk is None:
+            self._embed_chunk = fused(FeatureSpace.embed, flat.device)
+        # Whole chunks alone go through the compiler: it would begin anew for every other size.
+        parts = [self._embed_chunk(self, x) if len(x) == CHUNK else self.embed(x) for x in flat.split(CHUNK)]
+        return torch.cat(parts).view(*batch, self.size)
+
+    def embed(self, obs: Tensor) -> Tensor:
+        """Standardised features (B, F) of observations (B, *obs_shape): a function that a compiler can take."""
         limit = self.config.clip or math.inf
-        return standardised.clamp(-limit, limit).view(*batch, self.size)
+        standardised: Tensor = (self.extract(obs) - self.mean) * self.inverse_std
+        return standardised.clamp(-limit, limit)
