@@ -24,8 +24,9 @@ def model(
     *, features: int = 3, actions: int = 2, hidden: int = 5, discrete: bool = True, seed: int = 0, **config: Any
 ) -> GenerativeReward:
     draw = generator(seed)
-    net = TransitionVAE(features, actions, hidden, nn.Tanh, draw)
-    return GenerativeReward(net, GenerativeConfig(**config), draw, discrete=discrete)
+    settings = GenerativeConfig(**config)
+    net = TransitionVAE(features, actions, hidden, nn.Tanh, draw, settings.predicts)
+    return GenerativeReward(net, settings, draw, discrete=discrete)
 
 
 def batch_of(features: torch.Tensor, action: torch.Tensor, next_features: torch.Tensor) -> Encoded:
@@ -91,6 +92,27 @@ def test_the_reward_is_the_mean_squared_error_of_the_decoded_successor() -> None
     term.net.next_head.bias.data.copy_(torch.tensor([1.0, 2.0, 3.0]))
     batch = batch_of(torch.zeros(1, 3), torch.zeros(1, 2), torch.tensor([[1.0, 0.0, 6.0]]))
     assert float(term.reward(batch)) == pytest.approx((0 + 4 + 9) / 3)
+
+
+def test_a_model_of_changes_expects_none_at_first() -> None:
+    features, next_features = (torch.randn(6, 3, generator=generator(seed)) for seed in (1, 2))
+    batch = batch_of(features, one_hot(torch.arange(6) % 2, 2).float(), next_features)
+    expected = (next_features - features).square().mean(-1)
+    torch.testing.assert_close(model(predicts="change").reward(batch), expected)
+
+
+def test_a_model_of_changes_is_not_surprised_by_a_known_move_in_an_unknown_place() -> None:
+    draw = generator(3)
+    choice = torch.randint(2, (64,), generator=draw)
+    move = torch.tensor([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])[choice]
+    home, away = torch.randn(64, 3, generator=draw), torch.full((64, 3), 6.0)
+    demos, elsewhere = (batch_of(x, one_hot(choice, 2).float(), x + move) for x in (home, away))
+    surprise = {}
+    for predicts in ("successor", "change"):
+        term = model(hidden=16, predicts=predicts, epochs=200, true_action_share=1.0, learning_rate=3e-3)
+        term.fit(demos)
+        surprise[predicts] = float(term.reward(elsewhere).mean())
+    assert surprise["change"] < 0.1 * surprise["successor"]
 
 
 def test_dying_pays_nothing() -> None:

@@ -86,9 +86,11 @@ class Blueprint:
         return AdversarialReward(net.to(self.device), config, generator)
 
     def _generative(self) -> RewardModel:
-        generator = torch_generator(self.seed, "generative")
-        net = TransitionVAE(self.space.size, self.code.size, self.config.hidden, self.activation, generator)
-        return GenerativeReward(net.to(self.device), self.config.generative, generator, discrete=self.code.discrete)
+        config, generator = self.config.generative, torch_generator(self.seed, "generative")
+        net = TransitionVAE(
+            self.space.size, self.code.size, self.config.hidden, self.activation, generator, config.predicts
+        )
+        return GenerativeReward(net.to(self.device), config, generator, discrete=self.code.discrete)
 
     def _dynamics(self) -> RewardModel:
         generator = torch_generator(self.seed, "dynamics")

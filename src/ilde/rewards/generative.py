@@ -8,6 +8,7 @@ small where the policy moves as the demonstrator did, large beyond.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -32,6 +33,10 @@ class GenerativeConfig(FitConfig):
     true_action_share: float = 0.0
     """Part of the reconstruction error taken from the action itself instead of its code. The reward decodes from the
     action; with the paper's small action_weight on continuous tasks the code never comes to mean it."""
+    predicts: Literal["successor", "change"] = "successor"
+    """What the decoder gives: the successor's features, or what is to be added to the state's, at first nothing. The
+    decoder of GIRIL's images is shown the state again before its last layer, so that it need not draw what stays; the
+    paper's layers for features leave that out, and cannot give back a state unlike the demonstrated ones."""
     dying_steps: int = 0
     """Steps before a termination that are paid nothing either: some games show a death long before they count it, and
     nothing is more surprising than that."""
@@ -44,14 +49,23 @@ class TransitionVAE(nn.Module):
     """encode_action: (s, s') -> z; decode_next: (z, s) -> s' (paper, "atari_mlp_arch" and "mujoco_mlp_arch")."""
 
     def __init__(
-        self, features: int, actions: int, hidden: int, activation: type[nn.Module], generator: torch.Generator
+        self,
+        features: int,
+        actions: int,
+        hidden: int,
+        activation: type[nn.Module],
+        generator: torch.Generator,
+        predicts: Literal["successor", "change"] = "successor",
     ) -> None:
         super().__init__()
+        self.predicts = predicts
         self.encoder = mlp((2 * features, hidden, hidden), activation, xavier, generator)
         self.mean_head = linear(hidden, actions, xavier, generator)
         self.log_var_head = linear(hidden, actions, xavier, generator)
         self.decoder = mlp((actions + features, hidden, hidden), activation, xavier, generator)
         self.next_head = linear(hidden, features, xavier, generator)
+        if predicts == "change":
+            nn.init.zeros_(self.next_head.weight)
 
     def encode_action(self, features: Tensor, next_features: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and log-variance of z."""
@@ -60,8 +74,8 @@ class TransitionVAE(nn.Module):
 
     def decode_next(self, action: Tensor, features: Tensor) -> Tensor:
         """The expected successor's features."""
-        successor: Tensor = self.next_head(self.decoder(torch.cat([action, features], -1)))
-        return successor
+        decoded: Tensor = self.next_head(self.decoder(torch.cat([action, features], -1)))
+        return decoded + features if self.predicts == "change" else decoded
 
 
 def latent_kl(mean: Tensor, log_var: Tensor) -> Tensor:
