@@ -10,7 +10,8 @@ counted over all steps played, rewards over the last of them, far into the games
 agent's latest sampled states, as in training; other play has no neighbours of its own among them, which favours it.
 `worth` is what going on like this is worth at the start of a life: the total, discounted by 0.99 a step and by the
 chance to lose the life. Where the demonstrator's is not above the agent's, nothing draws the agent on. `--deaths` asks
-instead what terms pay a random policy so many steps before it loses a life: games show a death before they count it.
+instead what terms pay a random policy so many steps before it loses a life, for games show a death before they count
+it, and away from deaths just before it scores and long before.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ DISCOUNT = 0.99
 PLAY = ("points", "lives")
 BEFORE = ((1, 5), (5, 10), (10, 20), (20, 40), (40, 80), (80, 200))
 """Steps before a death that are looked at together."""
+SOON, LATER = 5, 20
+"""Steps within which points are about to be scored, and beyond which neither points nor a death is near."""
 NOTES = [
     "shares of the terms by weight and scale, as they are summed; the total before its own scale",
     "points and lives over all steps played; of a recording, its own",
@@ -127,31 +130,41 @@ def measure(run: Path, game: str, length: Length, seed: int) -> dict[str, Any]:
 
 
 def deaths(run: Path, rollouts: int, seed: int) -> dict[str, Any]:
-    """What each term pays a random policy on the way to a death."""
+    """What each term pays a random policy on the way to a death, and to points."""
     trainer, _ = load_to_play(run)
     reward, chance = trainer.reward, UniformPolicy(trainer.envs.action_space)
-    shares, ends = defaultdict[str, list[Tensor]](list), []
+    shares, ends, scored = defaultdict[str, list[Tensor]](list), [], []
     for transitions, _ in play(trainer, chance, Length(rollouts, rollouts), seed):
         refer_to(reward, transitions)
         ends.append(transitions.terminated)
+        scored.append((transitions.env_reward > 0).clone())
         for name, share in reward.breakdown(transitions).items():
             shares[name].append(share)
-    ahead = steps_ahead(torch.cat(ends))
     paid = {name: torch.cat(parts) for name, parts in shares.items()}
     rows = {}
-    for first, last in BEFORE:
-        where = (ahead >= first) & (ahead < last)
+    for title, where in stretches(torch.cat(ends), torch.cat(scored)).items():
         if where.any():
             means = {name: float(share[where].double().mean()) for name, share in paid.items()}
-            rows[f"{first} to {last - 1}"] = means | {"steps": int(where.sum())}
+            rows[title] = means | {"steps": int(where.sum())}
     return _named(run, trainer) | {"deaths": rows, "deaths_made": _made()}
 
 
-def steps_ahead(terminated: Tensor) -> Tensor:
-    """How many steps (T, N) lie between each and the next termination; very many where none follows."""
-    ahead, found = torch.full_like(terminated[0], torch.iinfo(torch.int32).max, dtype=torch.int64), []
-    for ended in terminated.flip(0):
-        ahead = torch.where(ended, 0, ahead + 1)
+def stretches(terminated: Tensor, scored: Tensor) -> dict[str, Tensor]:
+    """Which steps (T, N) are looked at together."""
+    death, points = steps_ahead(terminated), steps_ahead(scored)
+    before = {f"{first} to {last - 1}": (death >= first) & (death < last) for first, last in BEFORE}
+    far = death >= LATER
+    return before | {
+        f"{LATER} or more, points within {SOON}": far & (points < SOON),
+        f"{LATER} or more, no points within {LATER}": far & (points >= LATER),
+    }
+
+
+def steps_ahead(event: Tensor) -> Tensor:
+    """How many steps (T, N) lie between each and the next event; very many where none follows."""
+    ahead, found = torch.full_like(event[0], torch.iinfo(torch.int32).max, dtype=torch.int64), []
+    for happened in event.flip(0):
+        ahead = torch.where(happened, 0, ahead + 1)
         found.append(ahead)
     return torch.stack(found[::-1])
 
@@ -209,7 +222,9 @@ def death_table(document: dict[str, Any]) -> WordTable:
         for run, name, row in found
     ]
     columns = ("run", "steps before a life is lost", *terms, "steps")
-    return WordTable("What a reward pays a random policy on the way to a death, per step", columns, tuple(lines))
+    return WordTable(
+        "What a reward pays a random policy on the way to a death, and to points, per step", columns, tuple(lines)
+    )
 
 
 def _title(run: dict[str, Any]) -> str:
@@ -242,7 +257,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, nargs="?", help="folder of a run with a checkpoint")
     parser.add_argument("--game", help="a recorded game of the demonstrator, such as demon_attack/full-v0")
-    parser.add_argument("--deaths", action="store_true", help="ask about the steps before a life is lost instead")
+    parser.add_argument(
+        "--deaths", action="store_true", help="ask about the steps before a death and before points instead"
+    )
     parser.add_argument("--from", dest="kept", type=Path, help="read what --json wrote")
     parser.add_argument(
         "--skip", type=int, default=24, help=f"rollouts of {STEPS} steps x {NUM_ENVS} before those judged"

@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import gymnasium as gym
+import numpy as np
 import pytest
 import references
 import torch
@@ -13,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn.functional import one_hot
-from toys import generator
+from toys import CPU, generator
 
-from ilde.config import find_preset
+from ilde.config import QUICK, find_preset
 from ilde.rewards.base import Encoded, subsampled
+from ilde.rewards.build import build_reward
 from ilde.rewards.generative import GenerativeConfig, GenerativeReward, TransitionVAE, bounded, latent_kl
 
 
@@ -99,6 +102,15 @@ def test_a_model_of_changes_expects_none_at_first() -> None:
     batch = batch_of(features, one_hot(torch.arange(6) % 2, 2).float(), next_features)
     expected = (next_features - features).square().mean(-1)
     torch.testing.assert_close(model(predicts="change").reward(batch), expected)
+
+
+def test_a_reward_is_built_with_the_decoder_that_was_asked_for() -> None:
+    box = gym.spaces.Box(-1.0, 1.0, (3,), np.float32)
+    for predicts in ("successor", "change"):
+        config = replace(QUICK.rewards, generative=replace(QUICK.rewards.generative, predicts=predicts))
+        mix = build_reward("giril", config, box, box, num_envs=1, clip_actions=False, seed=0, device=CPU)
+        model: Any = mix.terms["giril"].model
+        assert model.net.predicts == predicts
 
 
 def test_a_model_of_changes_is_not_surprised_by_a_known_move_in_an_unknown_place() -> None:

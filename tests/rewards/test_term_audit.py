@@ -85,7 +85,7 @@ def test_a_run_is_asked_about_all_four_kinds_of_play(
     assert audit.main() == 0
     (both,) = json.loads(kept.read_text())["runs"]
     assert both["rows"] == found["rows"]  # asked about something else, it keeps what it knew
-    assert both["deaths"] == {}
+    assert all("points within" in stretch for stretch in both["deaths"])  # a cheetah never dies
     assert found["rows"]["demonstrator, quarter 1"]["points"] == pytest.approx(0.875, abs=0.01)  # 875 in 1,000 steps
 
 
@@ -95,6 +95,18 @@ def test_steps_are_counted_to_the_next_death(audit: ModuleType) -> None:
     assert ahead[:3, 0].tolist() == [2, 1, 0]
     assert ahead[:2, 1].tolist() == [1, 0]
     assert (ahead[3] > 10**6).all()
+
+
+def test_steps_before_points_are_told_from_those_before_a_death(audit: ModuleType) -> None:
+    ends, scored = torch.zeros(60, 1, dtype=torch.bool), torch.zeros(60, 1, dtype=torch.bool)
+    ends[30], scored[5], scored[28] = True, True, True
+    found = {
+        title: where.flatten().nonzero().flatten().tolist() for title, where in audit.stretches(ends, scored).items()
+    }
+    assert found["1 to 4"] == [26, 27, 28, 29]
+    assert found["20 to 39"] == list(range(11))
+    assert found["20 or more, points within 5"] == [1, 2, 3, 4, 5]  # those at 28 are too near a death
+    assert found["20 or more, no points within 20"] == [6, 7, 8, *range(31, 60)]
 
 
 def test_runs_of_other_terms_share_a_table(audit: ModuleType) -> None:

@@ -40,7 +40,8 @@ def make_envs(
         num_envs: how many copies.
         seed: of the run; all randomness of the environments follows from it.
         clip_actions: move continuous actions into the space's bounds.
-        num_threads: simulator threads for Atari and MuJoCo; None takes one per core. It changes no result.
+        num_threads: simulator threads for Atari (of each group) and MuJoCo; None takes what suits the cores. It changes
+            no result.
         num_groups: parts that step in the background one after another, where the simulator can (Atari).
     """
     if num_envs < 1:

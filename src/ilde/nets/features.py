@@ -8,7 +8,6 @@ demonstration frames alone would leave most features with no spread at all.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +15,6 @@ from torch import Tensor, nn
 
 from ilde.nets.layers import conv, orthogonal
 from ilde.nets.moments import RunningMoments
-from ilde.nets.steps import fused
 
 CHUNK = 1024
 """Images embedded at a time, to bound memory."""
@@ -71,7 +69,6 @@ class FeatureSpace(nn.Module):
         self.size = int(self.extract(torch.zeros(1, *obs_shape)).shape[1])
         self.register_buffer("mean", torch.zeros(self.size))
         self.register_buffer("inverse_std", torch.ones(self.size))
-        self._embed_chunk: Callable[[FeatureSpace, Tensor], Tensor] | None = None
 
     @torch.no_grad()
     def fit(self, *observations: Tensor) -> None:
@@ -91,14 +88,7 @@ class FeatureSpace(nn.Module):
         """Standardised features: (..., *obs_shape) to (..., F)."""
         batch = obs.shape[: -len(self.obs_shape)]
         flat = obs.reshape(-1, *self.obs_shape)
-        if self._embed_chunk is None:
-            self._embed_chunk = fused(FeatureSpace.embed, flat.device)
-        # Whole chunks alone go through the compiler: it would begin anew for every other size.
-        parts = [self._embed_chunk(self, x) if len(x) == CHUNK else self.embed(x) for x in flat.split(CHUNK)]
-        return torch.cat(parts).view(*batch, self.size)
-
-    def embed(self, obs: Tensor) -> Tensor:
-        """Standardised features (B, F) of observations (B, *obs_shape): a function that a compiler can take."""
+        features = torch.cat([self.extract(chunk) for chunk in flat.split(CHUNK)])
+        standardised = (features - self.mean) * self.inverse_std
         limit = self.config.clip or math.inf
-        standardised: Tensor = (self.extract(obs) - self.mean) * self.inverse_std
-        return standardised.clamp(-limit, limit)
+        return standardised.clamp(-limit, limit).view(*batch, self.size)
