@@ -53,6 +53,7 @@ SOON, LATER = 5, 20
 NOTES = [
     "shares of the terms by weight and scale, as they are summed; the total before its own scale",
     "points and lives over all steps played; of a recording, its own",
+    "a recording does not say where lives were lost: its deaths are paid for even where `dying_steps` forbids it",
 ]
 
 
@@ -249,7 +250,7 @@ def _document(args: argparse.Namespace) -> dict[str, Any]:
     others = [run for run in known["runs"] if run not in same]
     for run in same:
         found = run | found  # what was not asked anew stays
-    return known | {"runs": [*others, found]}
+    return known | {"notes": NOTES, "runs": [*others, found]}
 
 
 def main() -> int:
