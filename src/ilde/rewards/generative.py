@@ -8,7 +8,7 @@ small where the policy moves as the demonstrator did, large beyond.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,8 @@ from torch.nn.functional import cross_entropy, mse_loss
 from ilde.nets.layers import linear, mlp, xavier
 from ilde.rewards.base import Encoded, tame_exp
 from ilde.rewards.pretrained import FitConfig, Surprise
+
+Predicts: TypeAlias = Literal["successor", "change"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class GenerativeConfig(FitConfig):
     true_action_share: float = 0.0
     """Part of the reconstruction error taken from the action itself instead of its code. The reward decodes from the
     action; with the paper's small action_weight on continuous tasks the code never comes to mean it."""
-    predicts: Literal["successor", "change"] = "successor"
+    predicts: Predicts = "successor"
     """What the decoder gives: the successor's features, or what is to be added to the state's, at first nothing. The
     decoder of GIRIL's images is shown the state again before its last layer, so that it need not draw what stays; the
     paper's layers for features leave that out, and cannot give back a state unlike the demonstrated ones."""
@@ -55,7 +57,7 @@ class TransitionVAE(nn.Module):
         hidden: int,
         activation: type[nn.Module],
         generator: torch.Generator,
-        predicts: Literal["successor", "change"] = "successor",
+        predicts: Predicts = "successor",
     ) -> None:
         super().__init__()
         self.predicts = predicts
