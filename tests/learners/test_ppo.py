@@ -194,6 +194,25 @@ def test_the_future_of_each_step_is_the_value_of_its_true_successor() -> None:
     assert not torch.allclose(ppo._next_value(data)[1, 0], data.value[2, 0])
 
 
+def test_endless_returns_go_on_past_a_death_and_past_a_reward_for_living() -> None:
+    ppo = learner(replace(SMALL, endless=True, advantages="raw", gae_lambda=1.0))
+    data, reward = chained_rollout(ppo), torch.randn(4, 2, generator=generator(3))
+    batch = ppo._batch(data, reward)
+    centred, discount = reward - reward.mean(), ppo.config.discount
+    after = ppo.policy.value(data.transitions.next_obs[-1])
+    # The second environment dies at its third step: what comes then still counts for all that came before.
+    expected = [after[1]]
+    for t in (3, 2, 1, 0):
+        expected.append(centred[t, 1] + discount * expected[-1])
+    torch.testing.assert_close(batch.target.view(4, 2)[:, 1], torch.stack(expected[:0:-1]))
+    # The first met its time limit at the second: there the value of the true successor stands for the rest.
+    cut = centred[1, 0] + discount * ppo.policy.value(data.transitions.next_obs[1, :1])[0]
+    torch.testing.assert_close(batch.target.view(4, 2)[:2, 0], torch.stack([centred[0, 0] + discount * cut, cut]))
+    torch.testing.assert_close(ppo._batch(data, reward + 5.0).advantage, batch.advantage)
+    mortal = learner(replace(SMALL, advantages="raw", gae_lambda=1.0))
+    assert not torch.allclose(mortal._batch(data, reward + 5.0).advantage, mortal._batch(data, reward).advantage)
+
+
 def test_observation_statistics_move_after_the_update_only() -> None:
     ppo = learner()
     seen: list[float] = []

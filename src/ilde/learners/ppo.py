@@ -37,6 +37,9 @@ class PPOConfig:
     """Clip the value's move as well."""
     discount: float = 0.99
     gae_lambda: float = 0.95
+    endless: bool = False
+    """Let returns go on into the next life or episode, of rewards less their mean over the rollout: living on is then
+    worth nothing in itself, which a reward that is never negative would pay for before anything else."""
     entropy_weight: float = 0.01
     value_weight: float = 0.5
     """Weight of half the squared value error."""
@@ -151,7 +154,10 @@ class PPO:
 
     def _batch(self, rollout: Rollout, reward: Tensor) -> Batch:
         transitions = rollout.transitions
-        seen = (reward, rollout.value, self._next_value(rollout), transitions.terminated, rollout.ended)
+        terminated, ended = transitions.terminated, rollout.ended
+        if self.config.endless:
+            reward, terminated, ended = reward - reward.mean(), torch.zeros_like(terminated), rollout.truncated
+        seen = (reward, rollout.value, self._next_value(rollout), terminated, ended)
         advantage = self._advantage(seen)["advantage"]
         target = advantage + rollout.value
         if self.config.advantages == "rollout":
