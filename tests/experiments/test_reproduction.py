@@ -190,6 +190,8 @@ def test_totals_are_of_the_games_that_ran() -> None:
     assert lines("normalised", runs, "ILDE", mean)[0][:2] == ("5.33", "1.25 over 2 games run")
     no_imitation = lines("atari", runs, "ILDE w/o r^k", mean)[0]
     assert (no_imitation[0], no_imitation[1], no_imitation[-1]) == ("4.71 (recomputed 4.74)", "-", "not run")
+    cut_short = outcome("ilde-no-imitation", 0, 1.0, **GAME | {"greedy": FinalScore(1.0, 1.0, 1, capped=1)})
+    assert lines("atari", [cut_short], "ILDE w/o r^k", mean)[0][-1] == "no game to compare"
     assert lines("atari", runs, "demonstrator", mean)[0][:2] == ("1.0", "1.0")
     # Of several budgets the largest counts.
     runs.append(outcome("ilde", 0, 2700.0, **GAME, env_steps=800_000))

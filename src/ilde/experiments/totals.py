@@ -20,9 +20,11 @@ def total_lines(table: PaperTable, answered: Mapping[str, Mapping[str, Sequence[
             if row == EXPERT:  # what a ratio to itself comes to is no measurement
                 yield Line("demonstrator", total, value.printed, value.printed)
                 continue
-            ours = _ours(total, _values(table, total, answered.get(row, {}), answered.get("giril", {})))
+            games = answered.get(row, {})
+            ours = _ours(total, _values(table, total, games, answered.get("giril", {})))
+            missing = "no game to compare" if any(games.values()) else "not run"
             paper = recomputed(table, row, total, value)
-            yield Line(table.labels[row], total, paper, ours, verdict="" if ours != NOTHING else "not run")
+            yield Line(table.labels[row], total, paper, ours, verdict=missing if ours == NOTHING else "")
 
 
 def recomputed(table: PaperTable, row: str, column: str, value: PaperValue) -> str:

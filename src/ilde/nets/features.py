@@ -8,6 +8,8 @@ demonstration frames alone would leave most features with no spread at all.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -39,8 +41,21 @@ class ConvExtractor(nn.Module):
 
     def forward(self, obs: Tensor) -> Tensor:
         """Features (B, F) of images in 0..255."""
-        features: Tensor = self.layers(obs.float() / 255.0)
+        with _full_precision():
+            features: Tensor = self.layers(obs.float() / 255.0)
         return features
+
+
+@contextmanager
+def _full_precision() -> Iterator[None]:
+    """No short floats within convolutions: with them a state's features on a GPU depend on how many it comes with, and
+    a discriminator could tell demonstrations from rollouts by the size of their batches."""
+    short = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.allow_tf32 = short
 
 
 @dataclass(frozen=True)
