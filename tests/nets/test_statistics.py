@@ -107,6 +107,25 @@ def test_features_of_many_images_are_those_of_each() -> None:
     torch.testing.assert_close(features[1, 1], space(images[1, 1].unsqueeze(0))[0], rtol=1e-4, atol=1e-4)
 
 
+def test_features_of_images_are_computed_at_full_precision_and_leave_the_setting_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = []
+
+    def watch(*_: object) -> None:
+        seen.append(torch.backends.cudnn.allow_tf32)
+
+    space, images = FeatureSpace((4, 84, 84), generator()), torch.zeros(2, 4, 84, 84, dtype=torch.uint8)
+    space.extract.layers[0].register_forward_hook(watch)  # type: ignore[index, union-attr]
+    for usual in (True, False):
+        monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", usual)
+        space(images)
+        assert seen.pop() is False
+        with pytest.raises(RuntimeError, match="channels"):
+            space.extract(images[:, :3])
+        assert torch.backends.cudnn.allow_tf32 is usual
+
+
 def test_chunks_change_no_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     spaces = [FeatureSpace((2,), generator()) for _ in range(2)]
     obs = torch.randn(50, 2, generator=generator(1))
