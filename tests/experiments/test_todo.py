@@ -71,6 +71,10 @@ def test_what_has_run_is_left_out(todo: ModuleType) -> None:
     others = {"seed": 7}, {"demos": "mine.npz"}, {"planned_steps": 9}, {"state": "failed"}, {"variant": ("threads=1",)}
     for changes in (*others, {"greedy": None}):
         assert commands(todo.queue([replace(run, **changes)])) == everything
+    rounded = replace(run, provenance={"source": {"commit": todo.ROUNDED[0] + "0" * 33, "dirty": False}})
+    steps = {step["step"]: [r["id"] for r in step["runs"]] for step in todo.queue([rounded])["queue"]}
+    assert steps["a again, features at full precision"] == ["qbert/ilde/seed-0"]
+    assert commands(todo.queue([rounded, run])) == commands(todo.queue([run]))
     unseen = outcome("random", 0, 1.0, task=game.env, preset=game.preset, planned_steps=game.steps)
     assert len(commands(todo.queue([unseen]))) == len(everything) - 1
 
