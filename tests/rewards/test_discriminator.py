@@ -265,6 +265,18 @@ def test_an_unheard_of_state_is_judged_like_one_at_the_limit() -> None:
     assert torch.equal(term.reward(outlier), term.reward(limit))
 
 
+def test_a_logit_is_paid_up_to_its_limit_on_either_side() -> None:
+    states = encoded(torch.randn(64, 3, generator=generator(1)))
+    free, held = model(), model(logit_limit=0.1)
+    for term in (free, held):
+        with torch.no_grad():
+            term.net.mean_head.weight.mul_(100.0)
+    logit = free.net(states.features).logit.detach()
+    assert float(logit.min()) < -0.1 < 0.1 < float(logit.max())
+    torch.testing.assert_close(held.reward(states), imitation_reward(logit.clamp(-0.1, 0.1), "softplus"))
+    torch.testing.assert_close(free.reward(states), imitation_reward(logit, "softplus"))
+
+
 def test_without_demonstrations_it_says_so() -> None:
     with pytest.raises(RuntimeError, match="never given demonstrations"):
         model().update(encoded(torch.zeros(2, 2, 3)))

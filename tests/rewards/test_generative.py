@@ -270,3 +270,15 @@ def test_steps_that_lead_to_a_death_soon_are_paid_nothing_if_asked() -> None:
     assert torch.equal(paid[:, 1], own[:, 1])
     assert wary.episodic  # out of order nobody knows what comes next
     assert torch.equal(wary.reward(batch.flatten()), own.flatten())
+
+
+def test_no_step_is_paid_more_than_so_many_medians_of_its_rollout() -> None:
+    features = torch.randn(5, 3, 3, generator=generator(1))
+    features[2, 1] = 50.0  # a flash
+    batch = batch_of(features, one_hot(torch.zeros(5, 3, dtype=torch.long), 2).float(), features.roll(1, 0))
+    own, calm = model().reward(batch), model(surprise_limit=2.0)
+    most = 2.0 * float(own.median())
+    assert float(own.max()) > 10 * most
+    torch.testing.assert_close(calm.reward(batch), own.clamp(max=most))
+    assert calm.episodic  # among steps from everywhere nothing is usual
+    assert torch.equal(calm.reward(batch.flatten()), own.flatten())

@@ -8,6 +8,7 @@ main text inverts. Left out: the dual ascent on the weight, which nearly coincid
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -38,6 +39,9 @@ class DiscriminatorConfig:
     """The paper's layer widths leave no room for actions: state only."""
     reward_form: Literal["softplus", "logit", "neg-log-d"] = "softplus"
     """softplus is -log(1 - D), always positive; logit is log D - log(1 - D); neg-log-d is log D, always negative."""
+    logit_limit: float = 0.0
+    """Largest size of a logit that is paid; 0 sets none. States unlike all that the discriminator has compared may get
+    any, and one that is far off outweighs a rollout."""
     bottleneck_weight: float = 1.0
     """beta of the paper (vail only)."""
     information_limit: float = 0.2
@@ -216,7 +220,8 @@ class AdversarialReward:
     def reward(self, batch: Encoded) -> Tensor:
         """The reward of the mean code: no sampling."""
         judgement: Judgement = self.net(self._inputs(batch))
-        return imitation_reward(judgement.logit, self.config.reward_form)
+        limit = self.config.logit_limit or math.inf
+        return imitation_reward(judgement.logit.clamp(-limit, limit), self.config.reward_form)
 
     def state_dict(self) -> dict[str, Any]:
         """Network, optimiser, demonstrations' place in line, randomness, rollouts that wait for their round."""

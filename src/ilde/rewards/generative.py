@@ -42,6 +42,9 @@ class GenerativeConfig(FitConfig):
     dying_steps: int = 0
     """Steps before a termination that are paid nothing either: some games show a death long before they count it, and
     nothing is more surprising than that."""
+    surprise_limit: float = 0.0
+    """Largest error that is paid, in medians over the rollout; 0 sets none. A flash of the whole screen, or a scene the
+    model draws wildly wrong, may otherwise pay more than anything that can be played for."""
     shared: bool = False
     """Pay every environment the mean over all of them, step by step, as GIRIL's public code does: whoever lives on is
     paid for what the others see, so that hardly more than survival is rewarded. For comparison, not for use."""
@@ -110,8 +113,8 @@ class GenerativeReward(Surprise):
     ) -> None:
         super().__init__(net, config, generator)
         self.discrete = discrete
-        # Neither what the others saw at that step nor what came next is among steps drawn from everywhere.
-        self.episodic = config.shared or config.dying_steps > 0
+        # Neither what the others saw at that step, nor what came next, nor what is usual is among drawn steps.
+        self.episodic = config.shared or config.dying_steps > 0 or config.surprise_limit > 0
 
     def draw(self, count: int) -> tuple[Tensor, ...]:
         """What makes a code of its mean and variance."""
@@ -142,6 +145,8 @@ class GenerativeReward(Surprise):
         reward = super().reward(batch)
         if reward.ndim != 2:  # not in time order (T, N)
             return reward
+        if self.config.surprise_limit:
+            reward = reward.clamp(max=self.config.surprise_limit * reward.median())
         if self.config.dying_steps:
             reward = reward * ~ending_within(batch.terminated, self.config.dying_steps)
         return reward.mean(1, keepdim=True).expand_as(reward) if self.config.shared else reward
