@@ -1,4 +1,4 @@
-"""Run folders as training leaves them, made of chosen numbers, and reports on them."""
+"""Run folders as training leaves them, made of chosen numbers or truly trained, and reports on them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ilde.config import QUICK, RunConfig, to_dict
+from ilde.launch import start
 from ilde.methods import find_method
 from ilde.reports.across import aggregate
 from ilde.reports.comparison import compare
@@ -31,6 +32,29 @@ PROVENANCE: dict[str, Any] = {
     "cores": 2,
     "gpu": None,
 }
+
+
+CHEETAH = "halfcheetah-v5/weak-v0:0.1"
+"""What the small run of `cheetah_run` learns from."""
+
+
+def cheetah_run(path: Path) -> None:
+    """A real run of ILDE, trained for two iterations."""
+    config = replace(
+        QUICK,
+        method="ilde",
+        env="HalfCheetah-v5",
+        demos=CHEETAH,
+        steps=64,
+        num_envs=2,
+        rollout_steps=32,
+        ppo=replace(QUICK.ppo, num_minibatches=2, num_epochs=1),
+        rewards=replace(QUICK.rewards, generative=replace(QUICK.rewards.generative, epochs=1)),
+        evaluation=replace(QUICK.evaluation, final_episodes=1, final_max_steps=4),
+    )
+    run = start(config, path)
+    with run.folder:
+        assert run.train()
 
 
 def make_run(

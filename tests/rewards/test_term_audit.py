@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from made_runs import cheetah_run
 from tool_modules import ROOT, load_tool
-
-from ilde.config import QUICK
-from ilde.launch import start
 
 
 @pytest.fixture(scope="module")
@@ -52,21 +49,7 @@ def test_who_never_dies_is_worth_a_hundred_steps_and_who_dies_less(audit: Module
 def test_a_run_is_asked_about_all_four_kinds_of_play(
     audit: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = replace(
-        QUICK,
-        method="ilde",
-        env="HalfCheetah-v5",
-        demos="halfcheetah-v5/weak-v0:0.1",
-        steps=64,
-        num_envs=2,
-        rollout_steps=32,
-        ppo=replace(QUICK.ppo, num_minibatches=2, num_epochs=1),
-        rewards=replace(QUICK.rewards, generative=replace(QUICK.rewards.generative, epochs=1)),
-        evaluation=replace(QUICK.evaluation, final_episodes=1, final_max_steps=4),
-    )
-    run = start(config, tmp_path / "run")
-    with run.folder:
-        assert run.train()
+    cheetah_run(tmp_path / "run")
     for name, value in (("NUM_ENVS", 2), ("STEPS", 8)):
         monkeypatch.setattr(audit, name, value)
     kept = tmp_path / "audit.json"

@@ -216,12 +216,16 @@ class AdversarialReward:
         penalty: Tensor = (gradient.norm(2, dim=-1) - self.config.penalty_norm).square().mean()
         return penalty
 
+    def judge(self, batch: Encoded) -> Judgement:
+        """What the discriminator makes of each transition."""
+        judgement: Judgement = self.net(self._inputs(batch))
+        return judgement
+
     @torch.no_grad()
     def reward(self, batch: Encoded) -> Tensor:
         """The reward of the mean code: no sampling."""
-        judgement: Judgement = self.net(self._inputs(batch))
         limit = self.config.logit_limit or math.inf
-        return imitation_reward(judgement.logit.clamp(-limit, limit), self.config.reward_form)
+        return imitation_reward(self.judge(batch).logit.clamp(-limit, limit), self.config.reward_form)
 
     def state_dict(self) -> dict[str, Any]:
         """Network, optimiser, demonstrations' place in line, randomness, rollouts that wait for their round."""
