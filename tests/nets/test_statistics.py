@@ -135,6 +135,18 @@ def test_chunks_change_no_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.testing.assert_close(spaces[1](obs), spaces[0](obs))
 
 
+def test_the_size_of_its_batch_changes_no_bit_of_an_images_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = FeatureSpace((4, 84, 84), generator())
+    images = torch.randint(256, (10, 4, 84, 84), generator=generator(1), dtype=torch.uint8)
+    space.fit(images)
+    whole = space(images)
+    for size in (3, 4):
+        monkeypatch.setattr("ilde.nets.features.CHUNK_OF_A_THREAD", size)
+        assert torch.equal(space(images), whole)
+        assert torch.equal(space(images[: 2 * size + 1]), whole[: 2 * size + 1])  # no image is left alone
+    assert torch.equal(torch.cat([space(part) for part in images.split(5)]), whole)
+
+
 def test_the_policy_normalises_before_both_towers() -> None:
     policy = ActorCritic(gym.spaces.Box(-9, 9, (2,)), gym.spaces.Discrete(3), 8, generator())
     obs = torch.tensor([[5.0, -5.0]])

@@ -19,7 +19,9 @@ from ilde.nets.layers import conv, orthogonal
 from ilde.nets.moments import RunningMoments
 
 CHUNK = 1024
-"""Images embedded at a time, to bound memory."""
+"""Images embedded at a time on a GPU, to bound memory, and whose moments are merged at a time on any device."""
+CHUNK_OF_A_THREAD = 32
+"""Images embedded at a time by each thread of a CPU: what passes between the layers then stays in its cache."""
 
 
 class ConvExtractor(nn.Module):
@@ -91,7 +93,7 @@ class FeatureSpace(nn.Module):
         moments = RunningMoments((self.size,)).to(self.mean.device)
         for obs in observations:
             for chunk in obs.flatten(0, -len(self.obs_shape) - 1).split(CHUNK):
-                moments.update(self.extract(chunk.to(self.mean.device)))
+                moments.update(self._extract(chunk.to(self.mean.device)))
         std = moments.std
         # A feature that never moved would turn its first twitch into an outlier.
         floor = self.config.floor * std[std > 0].median() if bool((std > 0).any()) else torch.ones_like(std[0])
@@ -103,7 +105,16 @@ class FeatureSpace(nn.Module):
         """Standardised features: (..., *obs_shape) to (..., F)."""
         batch = obs.shape[: -len(self.obs_shape)]
         flat = obs.reshape(-1, *self.obs_shape)
-        features = torch.cat([self.extract(chunk) for chunk in flat.split(CHUNK)])
-        standardised = (features - self.mean) * self.inverse_std
+        standardised = (self._extract(flat) - self.mean) * self.inverse_std
         limit = self.config.clip or math.inf
         return standardised.clamp(-limit, limit).view(*batch, self.size)
+
+    def _extract(self, flat: Tensor) -> Tensor:
+        """Features (B, F) before standardising, of all vectors at once or of some images at a time."""
+        if not isinstance(self.extract, ConvExtractor):
+            vectors: Tensor = self.extract(flat)
+            return vectors
+        size = CHUNK if flat.is_cuda else CHUNK_OF_A_THREAD * torch.get_num_threads()
+        # In parts of like size: a single image left over would take another way through a CPU, and round differently.
+        parts = flat.tensor_split(max(1, -(-len(flat) // size)))
+        return torch.cat([self.extract(part) for part in parts])
