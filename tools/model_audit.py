@@ -28,12 +28,13 @@ from ilde.demos import Demonstrations, resolve
 from ilde.envs import make_envs, simulator_versions
 from ilde.prepare import random_rollout
 from ilde.reports.numbers import NOTHING
+from ilde.reports.outcomes import variant
 from ilde.reports.tables import WordTable
 from ilde.reports.writing import publish
 from ilde.rewards.base import Encoded, encode
 from ilde.rewards.discriminator import AdversarialReward
 from ilde.rewards.generative import GenerativeReward
-from ilde.runs import collect_provenance
+from ilde.runs import RunDirectory, collect_provenance
 from ilde.trainer import Trainer
 from ilde.watching import load_to_play
 
@@ -112,9 +113,11 @@ def measure(run: Path, game: str, steps: int, seed: int) -> dict[str, Any]:
                 rows[name] |= curiosity(term.model, play, shown["demonstration"])
             elif isinstance(term.model, AdversarialReward):
                 rows[name]["logit"] = float(term.model.judge(play).logit.mean())
-    named = {"env": trainer.config.env, "method": trainer.config.method, "seed": trainer.config.seed}
+    config = trainer.config
+    settings = variant(RunDirectory.read(run).config)
+    named = {"env": config.env, "method": config.method, "seed": config.seed, "demos": config.demos}
     made = collect_provenance(sys.argv, None, simulator_versions())
-    return named | {"env_steps": trainer.env_steps, "demos": trainer.config.demos, "rows": rows, "made": made}
+    return named | {"settings": settings, "env_steps": trainer.env_steps, "rows": rows, "made": made}
 
 
 def _after(recording: Demonstrations, steps: int) -> Transitions:
@@ -143,7 +146,8 @@ def table(document: dict[str, Any]) -> WordTable:
 
 
 def _title(run: dict[str, Any]) -> str:
-    return f"{run['env']}, {run['method']}, seed {run['seed']}, at {run['env_steps']:,}, from {run['demos']}"
+    settings = "".join(f", {setting}" for setting in run["settings"])
+    return f"{run['env']}, {run['method']}, seed {run['seed']}, at {run['env_steps']:,}, from {run['demos']}{settings}"
 
 
 def _number(value: float | None) -> str:

@@ -59,7 +59,7 @@ ILDE = Part("atari", ("ilde",))
 BASELINES = Part("atari", ("giril", "vail", *CONTROLS), ("qbert", "beam_rider", "demon_attack"))
 ABLATIONS = ("ilde-no-curiosity", "ilde-no-bonus", "ilde-no-imitation")
 MORE_SEEDS = (1, 2)
-ROUNDED = ("82ca0f7", "a60446a")
+ROUNDED = ("1093c45", "c808c16", "82ca0f7", "821671f", "a60446a")
 """Sources of kept runs on games whose features depended on the size of their batch: they stand until run again."""
 
 STEPS = (
@@ -132,7 +132,8 @@ def queue(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 def _rounded(outcome: Outcome) -> bool:
     source = outcome.provenance.get("source")
-    return is_atari(outcome.task) and isinstance(source, dict) and str(source.get("commit")).startswith(ROUNDED)
+    commit = source.get("commit") if isinstance(source, dict) else source
+    return is_atari(outcome.task) and str(commit).startswith(ROUNDED)
 
 
 def _run(part: Part, cell: Cell) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -124,6 +126,24 @@ def test_features_of_images_are_computed_at_full_precision_and_leave_the_setting
         with pytest.raises(RuntimeError, match="channels"):
             space.extract(images[:, :3])
         assert torch.backends.cudnn.allow_tf32 is usual
+
+
+def test_features_of_images_keep_to_a_precision_set_operation_by_operation() -> None:
+    space, seen = FeatureSpace((4, 84, 84), generator()), []
+    conv: Any = torch.backends.cudnn.conv  # type: ignore[attr-defined]
+    space.extract.layers[0].register_forward_hook(  # type: ignore[index, union-attr]
+        lambda *_: seen.append(conv.fp32_precision)
+    )
+    try:
+        torch.backends.cudnn.allow_tf32 = False
+        conv.fp32_precision = "tf32"
+        with pytest.raises(RuntimeError, match="allow_tf32"):
+            _ = torch.backends.cudnn.allow_tf32
+        space(torch.zeros(2, 4, 84, 84, dtype=torch.uint8))
+        assert seen == ["ieee"]
+        assert conv.fp32_precision == "tf32"
+    finally:
+        torch.backends.cudnn.allow_tf32 = True  # torch's own default
 
 
 def test_chunks_change_no_feature(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,10 @@ from torch.nn.functional import one_hot
 from toys import generator, transitions
 
 from ilde.demos import resolve
-from ilde.rewards.base import Encoded
+from ilde.rewards.base import Encoded, encode
+from ilde.rewards.discriminator import AdversarialReward
 from ilde.rewards.generative import GenerativeConfig, GenerativeReward, TransitionVAE
+from ilde.watching import load_to_play
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +106,13 @@ def test_a_run_is_asked_about_all_three_kinds_of_play(
     for row in found["rows"].values():
         assert row["error"] > 0
         assert row["spread_over_actions"] is None  # there is no list of all continuous actions
-        assert isinstance(row["logit"], float)
+    trainer, _ = load_to_play(run)
+    shown = encode(resolve(CHEETAH).transitions(), trainer.reward.space, trainer.reward.code)
+    imitation = trainer.reward.terms["vail"].model
+    assert isinstance(imitation, AdversarialReward)
+    judged = imitation.judge(shown).logit.detach().mean()
+    assert found["rows"]["demonstration"]["logit"] == pytest.approx(float(judged), rel=1e-5)
+    assert len({row["logit"] for row in found["rows"].values()}) == 3
     assert "| random |" in capsys.readouterr().out
     monkeypatch.setattr("sys.argv", ["model_audit.py", str(run), "--game", f"{game}:0.05"])
     with pytest.raises(SystemExit, match="no more than the demonstration"):

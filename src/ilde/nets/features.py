@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -52,12 +53,17 @@ class ConvExtractor(nn.Module):
 def _full_precision() -> Iterator[None]:
     """No short floats within convolutions: with them a state's features on a GPU depend on how many it comes with, and
     a discriminator could tell demonstrations from rollouts by the size of their batches."""
-    short = torch.backends.cudnn.allow_tf32
-    torch.backends.cudnn.allow_tf32 = False
+    cudnn: Any = torch.backends.cudnn
+    full: tuple[Any, str, object] = (cudnn, "allow_tf32", False)
+    try:
+        usual = cudnn.allow_tf32
+    except RuntimeError:  # somebody has set it operation by operation, which the older name cannot describe
+        full, usual = (cudnn.conv, "fp32_precision", "ieee"), cudnn.conv.fp32_precision
+    setattr(*full)
     try:
         yield
     finally:
-        torch.backends.cudnn.allow_tf32 = short
+        setattr(*full[:2], usual)
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,7 @@ class FeatureSpace(nn.Module):
         if not isinstance(self.extract, ConvExtractor):
             vectors: Tensor = self.extract(flat)
             return vectors
-        size = CHUNK if flat.is_cuda else CHUNK_OF_A_THREAD * torch.get_num_threads()
+        size = CHUNK_OF_A_THREAD * torch.get_num_threads() if flat.device.type == "cpu" else CHUNK
         # In parts of like size: a single image left over would take another way through a CPU, and round differently.
         parts = flat.tensor_split(max(1, -(-len(flat) // size)))
         return torch.cat([self.extract(part) for part in parts])

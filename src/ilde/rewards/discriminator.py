@@ -40,8 +40,8 @@ class DiscriminatorConfig:
     reward_form: Literal["softplus", "logit", "neg-log-d"] = "softplus"
     """softplus is -log(1 - D), always positive; logit is log D - log(1 - D); neg-log-d is log D, always negative."""
     logit_limit: float = 0.0
-    """Largest size of a logit that is paid; 0 sets none. States unlike all that the discriminator has compared may get
-    any, and one that is far off outweighs a rollout."""
+    """Largest size of a logit that is paid; 0 sets none. States unlike all that were compared are held back by nothing
+    but their limited features, and one that is far off outweighs a rollout."""
     bottleneck_weight: float = 1.0
     """beta of the paper (vail only)."""
     information_limit: float = 0.2
