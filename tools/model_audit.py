@@ -17,6 +17,7 @@ import argparse
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +84,8 @@ def curiosity(term: GenerativeReward, play: Encoded, demos: Encoded) -> dict[str
 
 def _spread_over_actions(term: GenerativeReward, play: Encoded) -> float:
     """The deviation of a step's error over all actions it might be said to have had, on average."""
-    batch = (*play.features.shape[:-1], -1)
-    errors = []
-    for action in torch.eye(play.action.shape[-1], device=play.action.device):
-        predicted = term.net.decode_next(action.expand(batch), play.features)
-        errors.append((predicted - play.next_features).square().mean(-1))
+    actions = torch.eye(play.action.shape[-1], device=play.action.device)
+    errors = [term.error(replace(play, action=action.expand_as(play.action))) for action in actions]
     return float(torch.stack(errors).std(0).mean())
 
 
@@ -145,6 +143,15 @@ def table(document: dict[str, Any]) -> WordTable:
     return WordTable("What the models of a run have learned", ("run", "play", *NUMBERS.values()), tuple(lines))
 
 
+def _read(kept: Path) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = json.loads(kept.read_text())
+        table(document)
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{kept}: not what --json wrote") from None
+    return document
+
+
 def _title(run: dict[str, Any]) -> str:
     settings = "".join(f", {setting}" for setting in run["settings"])
     return f"{run['env']}, {run['method']}, seed {run['seed']}, at {run['env_steps']:,}, from {run['demos']}{settings}"
@@ -171,15 +178,13 @@ def main() -> int:
         parser.error("play at least two random steps")
     source = args.kept or (args.json if args.json and args.json.exists() else None)
     try:
-        document = json.loads(source.read_text()) if source else {"runs": []}
+        document = _read(source) if source else {"runs": []}
         if args.run is not None:
             found = measure(args.run, args.game, args.steps, args.seed)
             document["runs"] = [run for run in document["runs"] if _title(run) != _title(found)] + [found]
         publish(document, "Models, audited", [table(document)], kept=args.json, words=args.markdown)
     except (UserError, OSError) as error:
         sys.exit(str(error))
-    except ValueError:
-        sys.exit(f"{source}: not what --json wrote")
     return 0
 
 
