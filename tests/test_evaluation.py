@@ -14,6 +14,7 @@ import pytest
 import torch
 from toys import generator
 
+from ilde.cli.display import evaluation_text
 from ilde.config import EvaluationConfig, RunConfig
 from ilde.envs.base import Score, Step
 from ilde.evaluation import Evaluation, evaluate, mean_interval, quotas, return_ratio
@@ -130,6 +131,13 @@ def test_the_figures_by_hand() -> None:
 @pytest.mark.parametrize(("demonstrator", "expected"), [(None, None), (0.0, None), (-4.0, None), (4.0, 0.5)])
 def test_a_ratio_exists_only_beside_a_positive_demonstrator(demonstrator: float | None, expected: float | None) -> None:
     assert return_ratio(2.0, demonstrator) == expected
+
+
+def test_episodes_that_are_alike_count_once() -> None:
+    result = Evaluation((3.0, 3.0, 3.0, 4.0), (5, 5, 8, 5), greedy=True)
+    assert (result.different, result.summary()["different"]) == (3, 3)
+    assert "4 episodes (3 different), greedy" in evaluation_text(7, result)
+    assert "different" not in evaluation_text(7, Evaluation((1.0, 2.0), (5, 5), greedy=True))
 
 
 def test_a_single_episode_says_nothing_of_spread() -> None:

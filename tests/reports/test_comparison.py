@@ -242,6 +242,13 @@ def test_episodes_that_mostly_end_at_the_time_limit_are_told() -> None:
     assert not any("time limit" in note for note in only(half + seeds("ilde", (1, 2))).notes)
 
 
+def test_a_policy_that_plays_the_same_episodes_over_and_over_is_told() -> None:
+    alike = seeds("ilde", (1, 2), greedy=FinalScore(1.0, 1.0, 20, different=10))
+    unlike = seeds("vail", (1, 2), greedy=FinalScore(1.0, 1.0, 20, different=11))
+    assert "the same episodes over and over: ilde (20 different of 40)" in only(alike + unlike).notes
+    assert not any("over and over" in note for note in only(unlike + seeds("ilde", (1, 2))).notes)
+
+
 def test_there_are_no_ratios_to_a_demonstrator_that_is_not_above_zero() -> None:
     comparison = only(seeds("ilde", (-5, -4), demonstrator=-4.05))
     assert row_of(comparison, "ilde").ratio is None

@@ -56,8 +56,9 @@ def score_text(metrics: Mapping[str, float], demonstrator: float | None) -> str:
 def evaluation_text(env_steps: int, evaluation: Evaluation) -> str:
     """An evaluation in one line."""
     how = "greedy" if evaluation.greedy else "sampled"
-    interval = cell_text(list(evaluation.interval))
-    return f"{number(evaluation.mean)} {interval}, {len(evaluation.returns)} episodes, {how}, at {env_steps:,} steps"
+    interval, episodes = cell_text(list(evaluation.interval)), len(evaluation.returns)
+    alike = f" ({evaluation.different} different)" if evaluation.different < episodes else ""
+    return f"{number(evaluation.mean)} {interval}, {episodes} episodes{alike}, {how}, at {env_steps:,} steps"
 
 
 class PlainDisplay:

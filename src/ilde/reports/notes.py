@@ -21,6 +21,7 @@ def notes_on(rows: Sequence[Row], unfinished: Iterable[Outcome], repeated: Itera
         *_few_episodes(rows),
         *_cut_short(rows),
         *_time_limits(rows),
+        *_alike(rows),
         *_repeated(repeated),
         *_no_ratio(rows),
     )
@@ -102,6 +103,21 @@ def _ends(finals: Sequence[FinalScore]) -> tuple[int, int, str]:
     lengths = [final.length * final.episodes for final in finals if final.length is not None]
     mean = f", {sum(lengths) / episodes:,.0f} steps each on average" if len(lengths) == len(finals) else ""
     return sum(final.truncated or 0 for final in finals), episodes, mean
+
+
+def _alike(rows: Sequence[Row]) -> list[str]:
+    """A greedy policy in a game without chance plays few games again and again: a little training may turn them all."""
+    few = [
+        f"{row.label} ({sum(map(_kinds, finals))} different of {sum(final.episodes for final in finals)})"
+        for row in rows
+        if (finals := [f for o in row.outcomes if (f := o.greedy or o.sampled) and f.different is not None])
+        and any(2 * _kinds(final) <= final.episodes for final in finals)
+    ]
+    return [f"the same episodes over and over: {', '.join(few)}"] if few else []
+
+
+def _kinds(final: FinalScore) -> int:
+    return final.different or 0
 
 
 def _repeated(outcomes: Iterable[Outcome]) -> list[str]:
