@@ -148,6 +148,23 @@ def test_a_frame_limit_truncates_and_scores_the_game(monkeypatch: pytest.MonkeyP
     assert not np.array_equal(ends[0].obs, ends[0].next_obs)
 
 
+@pytest.mark.parametrize("game", ["BeamRider", "Qbert", "BattleZone", "Krull", "StarGunner"])
+def test_a_policy_without_chance_plays_only_four_games(game: str) -> None:
+    """No-op starts of 1 to 30 frames shift a game in time; what is left of them is their place in a step of four."""
+    envs = AtariBatch(game, 12, seed=0)
+    obs, states = envs.reset(), [set[bytes]() for _ in range(12)]
+    for _ in range(200):
+        for seen, frames in zip(states, obs, strict=True):
+            seen.add(frames.tobytes())
+        obs = envs.step(obs.reshape(12, -1).sum(1, dtype=np.int64) % envs.action_space.n).obs
+    envs.close()
+    kinds: list[set[bytes]] = []
+    for seen in states:
+        if not any(len(seen & kind) > len(seen) // 2 for kind in kinds):
+            kinds.append(seen)
+    assert len(kinds) == 4
+
+
 def test_groups_change_no_game() -> None:
     whole, halves = (AtariBatch("Breakout", 3, seed=3, num_groups=groups, reseed_after=100) for groups in (1, 2))
     assert halves.groups == (slice(0, 1), slice(1, 3))

@@ -9,7 +9,7 @@ from made_outcomes import outcome, seeds
 
 from ilde.demos import resolve
 from ilde.experiments.paper import paper_table
-from ilde.experiments.quantities import IQM
+from ilde.experiments.quantities import IQM, SAMPLED
 from ilde.experiments.recordings import demonstrator_in_words, trained_steps
 from ilde.experiments.reproduction import reproduce
 from ilde.reports.crossing import crossing
@@ -31,7 +31,7 @@ def lines(table: str, outcomes: list[Outcome], label: str, task: str = "BeamRide
 
 def test_the_papers_number_stands_beside_ours() -> None:
     runs = seeds("ilde", (1800.0, 2000.0, 2200.0), **GAME)
-    ((paper, ours, interval, iqm, ratio, count, steps, verdict),) = lines("atari", runs, "ILDE")
+    ((paper, ours, interval, iqm, _, ratio, count, steps, verdict),) = lines("atari", runs, "ILDE")
     assert (paper, ours, interval) == ("11,453 ± 2,319", "2,000 ± 200", "1,503 to 2,497")
     assert (iqm, ratio, count, steps) == ("2,000", "2.22", "3", "400,000")
     assert verdict.startswith(
@@ -41,18 +41,26 @@ def test_the_papers_number_stands_beside_ours() -> None:
 
 def test_what_was_not_run_is_said() -> None:
     runs = seeds("ilde", (1800.0,), **GAME)
-    assert lines("atari", runs, "GIRIL") == [("8,524 ± 1,085", "-", "-", "-", "-", "-", "-", "not run")]
+    assert lines("atari", runs, "GIRIL") == [("8,524 ± 1,085", *"-------", "not run")]
     assert lines("atari", runs, "entropy")[0][-1] == "not run"
 
 
 def test_a_single_seed_has_no_interquartile_mean_and_ratios_have_no_column_for_it() -> None:
     runs = seeds("ilde", (1800.0,), **GAME)
     assert lines("atari", runs, "ILDE")[0][3] == "-"
-    assert IQM in reproduce(paper_table("hype"), runs).columns
+    assert {IQM, SAMPLED} < set(reproduce(paper_table("hype"), runs).columns)
     for name in ("normalised", "efficiency", "efficiency-vs-giril"):
         words = reproduce(paper_table(name), runs)
-        assert IQM not in words.columns
+        assert not {IQM, SAMPLED} & set(words.columns)
         assert {len(row) for row in words.rows} == {len(words.columns)}
+
+
+def test_sampled_actions_stand_beside_greedy_ones() -> None:
+    runs = seeds("ilde", (1800.0, 2000.0), **GAME)
+    place = reproduce(paper_table("atari"), runs).columns.index(SAMPLED) - 2
+    assert lines("atari", runs, "ILDE")[0][place] == "1,800"  # made outcomes are 100 lower with sampled actions
+    unsampled = [replace(run, sampled=None) for run in runs]
+    assert lines("atari", unsampled, "ILDE")[0][place] == "-"
 
 
 def test_a_control_stands_in_the_table_without_a_number_of_the_papers() -> None:
@@ -139,10 +147,10 @@ def test_a_run_without_demonstrations_stands_once_and_beside_the_tables_own_demo
     other = GAME | {"demos": "a.npz", "demos_hash": "e" * 64, "demonstrator": 100.0}
     runs = [outcome("ilde", 0, 700.0, **other), outcome("constant", 0, 300.0, **UNSEEN)]
     ((*_, verdict),) = constant = lines("atari", runs, "constant")
-    assert (constant[0][4], verdict) == ("3.00", "above the demonstrator of 10% of a.npz; control")
+    assert (constant[0][5], verdict) == ("3.00", "above the demonstrator of 10% of a.npz; control")
     runs.append(outcome("ilde", 0, 800.0, **GAME))
     ((*_, verdict),) = constant = lines("atari", runs, "constant")
-    assert (constant[0][4], verdict) == ("0.33", "not above the demonstrator; control")
+    assert (constant[0][5], verdict) == ("0.33", "not above the demonstrator; control")
 
 
 HOPPER: dict[str, Any] = {"task": "Hopper-v5", "demos": "hopper-v5/one-v0", "demonstrator": 3576.1186331161484}
@@ -244,7 +252,7 @@ def test_the_papers_last_four_evaluations_stand_beside_our_score() -> None:
 def test_scores_of_cut_episodes_are_not_held_against_the_demonstrator() -> None:
     runs = seeds("ilde", (1800.0, 2000.0), **GAME | {"greedy": FinalScore(1800.0, 1.0, 1, capped=1)})
     words = reproduce(paper_table("atari"), runs)
-    ((_, ours, _, _, ratio, *_, verdict),) = lines("atari", runs, "ILDE")
+    ((_, ours, _, _, _, ratio, *_, verdict),) = lines("atari", runs, "ILDE")
     assert (ours, ratio) == ("1,800 ± 0", "-")
     assert verdict == "episodes cut short: not shown to imitate"
     assert any("episodes were cut short" in note for note in words.notes)

@@ -15,7 +15,8 @@ from ilde.reports.statistics import mean_and_std
 from ilde.reports.tables import ratio, verdict
 
 IQM = "IQM [95% bootstrap]"
-COLUMNS = ("row", "task", "paper", "ours", "95% interval", IQM, "ratio", "seeds", "steps", "verdict")
+SAMPLED = "sampled"
+COLUMNS = ("row", "task", "paper", "ours", "95% interval", IQM, SAMPLED, "ratio", "seeds", "steps", "verdict")
 NOT_PRINTED = "not in the paper"
 NO_CURVE = "no curve"
 
@@ -30,24 +31,25 @@ class Line:
     ours: str = NOTHING
     interval: str = NOTHING
     iqm: str = NOTHING
+    sampled: str = NOTHING
     ratio: str = NOTHING
     seeds: str = NOTHING
     steps: str = NOTHING
     verdict: str = ""
 
     def cells(self, table: PaperTable) -> tuple[str, ...]:
-        """As the table shows it: without the interquartile mean where it does not hold returns."""
-        return _without_iqm(table, astuple(self))
+        """As the table shows it: without other returns beside ours where it does not hold returns."""
+        return _shown(table, astuple(self))
 
 
 def columns(table: PaperTable) -> tuple[str, ...]:
     """What a table of lines shows."""
-    return _without_iqm(table, COLUMNS)
+    return _shown(table, COLUMNS)
 
 
-def _without_iqm(table: PaperTable, cells: tuple[str, ...]) -> tuple[str, ...]:
-    place = COLUMNS.index(IQM)
-    return cells if table.holds_returns else cells[:place] + cells[place + 1 :]
+def _shown(table: PaperTable, cells: tuple[str, ...]) -> tuple[str, ...]:
+    hidden = () if table.holds_returns else (IQM, SAMPLED)
+    return tuple(cell for name, cell in zip(COLUMNS, cells, strict=True) if name not in hidden)
 
 
 def measured(table: PaperTable, label: str, task: str, paper: str, answer: Answer, giril: Sequence[Answer]) -> Line:
@@ -61,6 +63,7 @@ def measured(table: PaperTable, label: str, task: str, paper: str, answer: Answe
         ours=ours,
         interval=interval,
         iqm=_iqm(row),
+        sampled=score(row.other),
         ratio=ratio(row.ratio),
         seeds=str(len(row.scores)),
         steps=f"{row.env_steps:,}",
