@@ -133,11 +133,11 @@ def test_a_ratio_exists_only_beside_a_positive_demonstrator(demonstrator: float 
     assert return_ratio(2.0, demonstrator) == expected
 
 
-def test_episodes_that_are_alike_count_once() -> None:
+def test_episodes_alike_in_return_and_length_are_of_one_kind() -> None:
     result = Evaluation((3.0, 3.0, 3.0, 4.0), (5, 5, 8, 5), greedy=True)
-    assert (result.different, result.summary()["different"]) == (3, 3)
-    assert "4 episodes (3 different), greedy" in evaluation_text(7, result)
-    assert "different" not in evaluation_text(7, Evaluation((1.0, 2.0), (5, 5), greedy=True))
+    assert (result.kinds, result.summary()["kinds"]) == (3, 3)
+    assert "4 episodes of 3 kinds, greedy" in evaluation_text(7, result)
+    assert "kind" not in evaluation_text(7, Evaluation((1.0, 2.0), (5, 5), greedy=True))
 
 
 def test_a_single_episode_says_nothing_of_spread() -> None:

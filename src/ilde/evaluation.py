@@ -46,8 +46,8 @@ class Evaluation:
         return mean_interval(self.returns)
 
     @property
-    def different(self) -> int:
-        """Episodes no two of which are alike: a greedy policy may play one and the same game again and again."""
+    def kinds(self) -> int:
+        """Kinds of episodes, by return and length: a greedy policy may play one and the same game again and again."""
         return len(set(zip(self.returns, self.lengths, strict=True)))
 
     def summary(self, demonstrator: float | None = None) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Evaluation:
             "std": self.std,
             "interval": list(self.interval) if len(self.returns) > 1 else [None, None],
             "episodes": len(self.returns),
-            "different": self.different,
+            "kinds": self.kinds,
             "length": float(np.mean(self.lengths)),
             "capped": self.capped,
             "truncated": self.truncated,

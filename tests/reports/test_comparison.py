@@ -242,11 +242,27 @@ def test_episodes_that_mostly_end_at_the_time_limit_are_told() -> None:
     assert not any("time limit" in note for note in only(half + seeds("ilde", (1, 2))).notes)
 
 
-def test_a_policy_that_plays_the_same_episodes_over_and_over_is_told() -> None:
-    alike = seeds("ilde", (1, 2), greedy=FinalScore(1.0, 1.0, 20, different=10))
-    unlike = seeds("vail", (1, 2), greedy=FinalScore(1.0, 1.0, 20, different=11))
-    assert "the same episodes over and over: ilde (20 different of 40)" in only(alike + unlike).notes
-    assert not any("over and over" in note for note in only(unlike + seeds("ilde", (1, 2))).notes)
+def test_a_policy_whose_episodes_are_mostly_alike_is_told() -> None:
+    alike = seeds("ilde", (1, 2), greedy=FinalScore(1.0, 1.0, 20, kinds=10), sampled=FinalScore(1.0, 1.0, 20, kinds=20))
+    unlike = seeds("vail", (1, 2), greedy=FinalScore(1.0, 1.0, 20, kinds=11))
+    assert "many episodes are alike in return and length: ilde (20 kinds among 40)" in only(alike + unlike).notes
+    assert not any("alike" in note for note in only(unlike + seeds("ilde", (1, 2))).notes)
+    assert not any("alike" in note for note in only(alike, greedy=False).notes)
+
+
+def test_notes_are_about_the_actions_that_are_compared() -> None:
+    long = FinalScore(1.0, 1.0, 1, truncated=1)
+    runs = seeds("ilde", (1, 2), greedy=long, sampled=FinalScore(1.0, 1.0, 20, truncated=0))
+    assert {"final scores are means over as few as 1 episode a seed", "every episode ended at the time limit"} <= set(
+        only(runs).notes
+    )
+    assert not any("as few as" in note or "time limit" in note for note in only(runs, greedy=False).notes)
+
+
+def test_the_other_actions_are_shown_where_every_seed_has_them() -> None:
+    one, two = seeds("ilde", (1000, 1020))
+    assert row_of(only([one, two]), "ilde").other == 910
+    assert row_of(only([one, replace(two, sampled=None)]), "ilde").other is None
 
 
 def test_there_are_no_ratios_to_a_demonstrator_that_is_not_above_zero() -> None:

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ilde.cli.printing import cell_text, duration, number
+from ilde.reports.numbers import counted
 
 if TYPE_CHECKING:
     from ilde.evaluation import Evaluation
@@ -57,8 +58,8 @@ def evaluation_text(env_steps: int, evaluation: Evaluation) -> str:
     """An evaluation in one line."""
     how = "greedy" if evaluation.greedy else "sampled"
     interval, episodes = cell_text(list(evaluation.interval)), len(evaluation.returns)
-    alike = f" ({evaluation.different} different)" if evaluation.different < episodes else ""
-    return f"{number(evaluation.mean)} {interval}, {episodes} episodes{alike}, {how}, at {env_steps:,} steps"
+    kinds = f" of {counted(evaluation.kinds, 'kind')}" if evaluation.kinds < episodes else ""
+    return f"{number(evaluation.mean)} {interval}, {episodes} episodes{kinds}, {how}, at {env_steps:,} steps"
 
 
 class PlainDisplay:

@@ -18,7 +18,7 @@ from ilde.runs import RunDirectory
 if TYPE_CHECKING:
     from ilde.launch import Run
 
-COLUMNS = ("actions", "mean", "95% interval", "episodes", "demonstrator", "ratio")
+COLUMNS = ("actions", "mean", "95% interval", "episodes", "kinds", "demonstrator", "ratio")
 
 
 def make_display(*, as_json: bool) -> PlainDisplay | RichDisplay:
@@ -83,8 +83,9 @@ def print_outcome(path: Path, evaluation_share: float | None = None, *, as_json:
     if as_json:
         print_json(document)
         return
-    keys = ("mean", "interval", "episodes", "demonstrator", "ratio")
-    rows = [("greedy" if e["greedy"] else "sampled", *(e[key] for key in keys)) for e in document["evaluations"]]
+    keys = ("mean", "interval", "episodes", "kinds", "demonstrator", "ratio")
+    # A run that was evaluated before kinds were counted has none.
+    rows = [("greedy" if e["greedy"] else "sampled", *(e.get(key) for key in keys)) for e in document["evaluations"]]
     print_table(COLUMNS, rows)
     if document["last_points"] is not None:
         print(f"mean of the last {LAST_POINTS} evaluations along the way: {document['last_points']:,.1f}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ilde.policies import LoadedPolicy
 
 EPISODES = 20
-COLUMNS = ("mean", "std", "interval", "episodes", "different", "demonstrator", "ratio")
+COLUMNS = ("mean", "std", "interval", "episodes", "kinds", "demonstrator", "ratio")
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

@@ -105,7 +105,7 @@ def _compare(group: Sequence[Outcome], greedy: bool, controls: Sequence[str]) ->
         settings=shared,
         rows=tuple(rows),
         unfinished=unfinished,
-        notes=notes_on(rows, unfinished, repeated),
+        notes=notes_on(rows, unfinished, repeated, greedy=greedy),
     )
 
 
@@ -136,7 +136,7 @@ def _row(runs: tuple[Outcome, ...], greedy: bool, shared: Sequence[str], demonst
     usual = f"preset {usual_preset(first.method, atari=is_atari(first.task))}"
     own += [setting for setting in _settings(first) if setting not in (usual, *shared)]
     scores, others = _final_means(runs, greedy), _final_means(runs, not greedy)
-    other = sum(others) / len(others) if others else None
+    other = sum(others) / len(others) if others and len(others) == len(scores) else None
     return Row(runs, scores, kind_of(first), ", ".join(own), demonstrator, other)
 
 

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from ilde.reports.numbers import counted
 from ilde.reports.outcomes import FinalScore, Outcome
 from ilde.reports.rows import Row
 
 FEW_EPISODES = 10
+Played: TypeAlias = Sequence[tuple[str, list[FinalScore]]]
+"""The final scores of each row."""
 
 
-def notes_on(rows: Sequence[Row], unfinished: Iterable[Outcome], repeated: Iterable[Outcome]) -> tuple[str, ...]:
-    """The notes under a table, most important first."""
+def notes_on(
+    rows: Sequence[Row], unfinished: Iterable[Outcome], repeated: Iterable[Outcome], *, greedy: bool
+) -> tuple[str, ...]:
+    """The notes under a table of greedy or of sampled scores, most important first."""
+    played = [(row.label, _finals(row, greedy)) for row in rows]
     found = (
         *_unfinished(unfinished),
         *_budgets(rows),
         *_settings(rows),
         *_single_seeds(rows),
-        *_few_episodes(rows),
+        *_few_episodes(played),
         *_cut_short(rows),
-        *_time_limits(rows),
-        *_alike(rows),
+        *_time_limits(played),
+        *_alike(played),
         *_repeated(repeated),
         *_no_ratio(rows),
     )
@@ -64,9 +70,12 @@ def _single_seeds(rows: Sequence[Row]) -> list[str]:
     return [f"one seed has no interval, and nothing is claimed of it: {', '.join(single)}"] if single else []
 
 
-def _few_episodes(rows: Sequence[Row]) -> list[str]:
-    episodes = [final.episodes for row in rows for o in row.outcomes if (final := o.greedy or o.sampled)]
-    fewest = min(episodes, default=FEW_EPISODES)
+def _finals(row: Row, greedy: bool) -> list[FinalScore]:
+    return [final for outcome in row.outcomes if (final := outcome.final(greedy=greedy)) is not None]
+
+
+def _few_episodes(played: Played) -> list[str]:
+    fewest = min((final.episodes for _, finals in played for final in finals), default=FEW_EPISODES)
     if fewest >= FEW_EPISODES:
         return []
     return [f"final scores are means over as few as {counted(fewest, 'episode')} a seed"]
@@ -79,22 +88,16 @@ def _cut_short(rows: Sequence[Row]) -> list[str]:
     return [f"episodes were cut short, so these scores are not of whole ones and nothing is claimed: {', '.join(cut)}"]
 
 
-def _time_limits(rows: Sequence[Row]) -> list[str]:
+def _time_limits(played: Played) -> list[str]:
     """Where a limit ends most episodes, a score says what was reached in that time, not how long a policy lasts."""
-    known = [(row.label, finals) for row in rows if (finals := _with_ends(row))]
-    counts = [(label, *_ends(finals)) for label, finals in known]
+    known = [(label, [final for final in finals if final.truncated is not None]) for label, finals in played]
+    counts = [(label, *_ends(finals)) for label, finals in known if finals]
     if counts and all(ended == episodes for _, ended, episodes, _ in counts):
         return ["every episode ended at the time limit"]
     most = [
         f"{label} ({ended} of {episodes}{length})" for label, ended, episodes, length in counts if 2 * ended > episodes
     ]
     return [f"episodes that ended at the time limit: {', '.join(most)}"] if most else []
-
-
-def _with_ends(row: Row) -> list[FinalScore]:
-    """The final scores of which it is known how their episodes ended."""
-    finals = [o.greedy or o.sampled for o in row.outcomes]
-    return [final for final in finals if final is not None and final.truncated is not None]
 
 
 def _ends(finals: Sequence[FinalScore]) -> tuple[int, int, str]:
@@ -105,19 +108,15 @@ def _ends(finals: Sequence[FinalScore]) -> tuple[int, int, str]:
     return sum(final.truncated or 0 for final in finals), episodes, mean
 
 
-def _alike(rows: Sequence[Row]) -> list[str]:
-    """A greedy policy in a game without chance plays few games again and again: a little training may turn them all."""
+def _alike(played: Played) -> list[str]:
+    """A greedy policy in a game without chance plays few games again and again, and its interval says little."""
+    known = [(label, [(f.kinds, f.episodes) for f in finals if f.kinds is not None]) for label, finals in played]
     few = [
-        f"{row.label} ({sum(map(_kinds, finals))} different of {sum(final.episodes for final in finals)})"
-        for row in rows
-        if (finals := [f for o in row.outcomes if (f := o.greedy or o.sampled) and f.different is not None])
-        and any(2 * _kinds(final) <= final.episodes for final in finals)
+        f"{label} ({sum(kinds for kinds, _ in counts)} kinds among {sum(episodes for _, episodes in counts)})"
+        for label, counts in known
+        if any(2 * kinds <= episodes for kinds, episodes in counts)
     ]
-    return [f"the same episodes over and over: {', '.join(few)}"] if few else []
-
-
-def _kinds(final: FinalScore) -> int:
-    return final.different or 0
+    return [f"many episodes are alike in return and length: {', '.join(few)}"] if few else []
 
 
 def _repeated(outcomes: Iterable[Outcome]) -> list[str]:

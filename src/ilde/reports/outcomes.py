@@ -56,8 +56,8 @@ class FinalScore:
     """Episodes that the environment's own time limit ended; None where that was not kept."""
     length: float | None = None
     """Mean length of an episode; None where it was not kept."""
-    different: int | None = None
-    """Episodes no two of which are alike; None where that was not kept."""
+    kinds: int | None = None
+    """Kinds of episodes, by return and length; None where that was not kept."""
 
     def __post_init__(self) -> None:
         _require_finite((self.mean, self.std, self.length or 0.0))
@@ -173,7 +173,7 @@ def _read(folder: RunDirectory, name: str) -> Outcome:
 
 def final_score(row: Row) -> FinalScore:
     """The score in a row of a journal, or of a file of outcomes."""
-    truncated, length, different = row.get("truncated"), row.get("length"), row.get("different")
+    truncated, length, kinds = row.get("truncated"), row.get("length"), row.get("kinds")
     return FinalScore(
         mean=float(row["mean"]),
         std=float(row["std"]),
@@ -181,7 +181,7 @@ def final_score(row: Row) -> FinalScore:
         capped=int(row.get("capped", 0)),
         truncated=None if truncated is None else int(truncated),
         length=None if length is None else _rounded(length),
-        different=None if different is None else int(different),
+        kinds=None if kinds is None else int(kinds),
     )
 
 
