@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +29,28 @@ def test_eval_repeats_the_final_evaluation(ilde: Ilde, expert: Path) -> None:
     greedy = ilde("eval", expert, "--episodes", 2, "--json").document
     sampled = ilde("eval", expert, "--episodes", 2, "--sampled", "--json").document
     assert [greedy["mean"], sampled["mean"]] == [row["mean"] for row in final]
-    assert greedy.keys() >= {"mean", "std", "interval", "episodes", "demonstrator", "ratio"}
+    assert greedy.keys() >= {"mean", "std", "interval", "episodes", "kinds", "demonstrator", "ratio"}
     assert (greedy["episodes"], greedy["demonstrator"], greedy["ratio"]) == (2, None, None)
 
 
 def test_another_seed_plays_other_episodes(ilde: Ilde, expert: Path) -> None:
     one, other = (ilde("eval", expert, "--episodes", 2, "--seed", s, "--json").document["mean"] for s in (1, 2))
     assert one != other
+
+
+def test_tables_tell_the_kinds_of_episodes(ilde: Ilde, expert: Path) -> None:
+    for words in (("eval", expert, "--episodes", 2), ("resume", expert)):
+        assert "kinds" in ilde(*words).out
+
+
+def test_a_journal_from_before_kinds_were_counted_is_shown(ilde: Ilde, expert: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(expert, old)
+    journal = old / "evaluations.jsonl"
+    rows = [json.loads(line) for line in journal.read_text().splitlines()]
+    journal.write_text("".join(json.dumps({k: v for k, v in row.items() if k != "kinds"}) + "\n" for row in rows))
+    result = ilde("resume", old)
+    assert (result.code, "nothing is left to do" in result.out) == (0, True)
 
 
 def test_one_episode_has_no_interval(ilde: Ilde, expert: Path) -> None:
