@@ -142,7 +142,7 @@ def test_what_was_evaluated_is_saved_and_can_be_reported(tmp_path: Path) -> None
     outcome = read_outcome(agent.save(tmp_path / "run"), "a")
     for kept, played, episodes in ((outcome.greedy, greedy, 3), (outcome.sampled, sampled, 2)):
         length = float(f"{sum(played.lengths) / episodes:.5g}")
-        assert kept == FinalScore(played.mean, played.std, episodes, 0, played.truncated, length)
+        assert kept == FinalScore(played.mean, played.std, episodes, 0, played.truncated, length, played.kinds)
     assert outcome.demonstrator == agent.demonstrator
 
 
