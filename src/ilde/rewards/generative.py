@@ -41,7 +41,7 @@ class GenerativeConfig(FitConfig):
     paper's layers for features leave that out, and cannot give back a state unlike the demonstrated ones."""
     dying_steps: int = 0
     """Steps before a termination that are paid nothing either: some games show a death long before they count it, and
-    nothing is more surprising than that."""
+    nothing is more surprising than that. Nor are the last so many steps of a rollout, of which nobody knows yet."""
     surprise_limit: float = 0.0
     """Largest error that is paid, in medians over the rollout; 0 sets none. A flash of the whole screen, or a scene the
     model draws wildly wrong, may otherwise pay more than anything that can be played for."""
@@ -101,6 +101,15 @@ def ending_within(terminated: Tensor, steps: int) -> Tensor:
     return soon
 
 
+def unsettled(ended: Tensor, steps: int) -> Tensor:
+    """Where (T, N) a rollout breaks off within so many steps, in the middle of the episode."""
+    found, goes_on = torch.zeros_like(ended), torch.ones_like(ended[0])
+    for step in reversed(range(max(0, len(ended) - steps), len(ended))):
+        goes_on = goes_on & ~ended[step]
+        found[step] = goes_on
+    return found
+
+
 class GenerativeReward(Surprise):
     """The term `giril`."""
 
@@ -148,7 +157,8 @@ class GenerativeReward(Surprise):
         if self.config.surprise_limit:
             reward = reward.clamp(max=self.config.surprise_limit * reward.median())
         if self.config.dying_steps:
-            reward = reward * ~ending_within(batch.terminated, self.config.dying_steps)
+            steps = self.config.dying_steps
+            reward = reward * ~(ending_within(batch.terminated, steps) | unsettled(batch.ended, steps))
         return reward.mean(1, keepdim=True).expand_as(reward) if self.config.shared else reward
 
     def error(self, batch: Encoded) -> Tensor:
