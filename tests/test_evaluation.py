@@ -134,10 +134,19 @@ def test_a_ratio_exists_only_beside_a_positive_demonstrator(demonstrator: float 
 
 
 def test_episodes_alike_in_return_and_length_are_of_one_kind() -> None:
-    result = Evaluation((3.0, 3.0, 3.0, 4.0), (5, 5, 8, 5), greedy=True)
+    result = Evaluation((3.0, 3.0, 4.0, 3.0), (14, 5, 5, 5), greedy=True)
     assert (result.kinds, result.summary()["kinds"]) == (3, 3)
     assert "4 episodes of 3 kinds, greedy" in evaluation_text(7, result)
     assert "kind" not in evaluation_text(7, Evaluation((1.0, 2.0), (5, 5), greedy=True))
+
+
+def test_a_late_start_makes_no_other_kind_of_episode() -> None:
+    """Greedy games of one policy on BeamRider, as they were played: three, after 1 to 30 frames of no action each."""
+    returns = (1536.0, 1640.0, 2328.0, 1536.0, 1640.0, 2328.0, 2328.0, 1536.0)
+    lengths = (4926, 4540, 4985, 4931, 4542, 4991, 4987, 4929)
+    assert Evaluation(returns, lengths, greedy=True).kinds == 3
+    row = Evaluation(returns, lengths, greedy=True).row(None, final=True)
+    assert (row["returns"], row["lengths"]) == (list(returns), list(lengths))
 
 
 def test_a_single_episode_says_nothing_of_spread() -> None:

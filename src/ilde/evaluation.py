@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from scipy import stats
 
 from ilde.envs.base import EnvBatch
 from ilde.nets.policy import Policy
+
+DELAY = 8
+"""Steps by which episodes of one kind may differ: an Atari game starts up to 30 frames late, four to a step."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ class Evaluation:
     @property
     def kinds(self) -> int:
         """Kinds of episodes, by return and length: a greedy policy may play one and the same game again and again."""
-        return len(set(zip(self.returns, self.lengths, strict=True)))
+        episodes = sorted(zip(self.returns, self.lengths, strict=True))
+        return 1 + sum(after[0] != before[0] or after[1] - before[1] > DELAY for before, after in pairwise(episodes))
 
     def summary(self, demonstrator: float | None = None) -> dict[str, Any]:
         """What `ilde eval --json` prints."""
@@ -69,7 +74,8 @@ class Evaluation:
 
     def row(self, demonstrator: float | None, *, final: bool) -> dict[str, Any]:
         """What a run's journal keeps of it."""
-        return self.summary(demonstrator) | {"returns": list(self.returns), "final": final}
+        every = {"returns": list(self.returns), "lengths": list(self.lengths)}
+        return self.summary(demonstrator) | every | {"final": final}
 
 
 def return_ratio(ours: float, demonstrator: float | None) -> float | None:

@@ -193,12 +193,16 @@ def test_how_episodes_ended_is_kept_where_a_run_tells_it(tmp_path: Path) -> None
     path = make_run(tmp_path / "runs" / "a")
     journal = path / "evaluations.jsonl"
     rows = [json.loads(line) for line in journal.read_text().splitlines()]
-    kept = {"truncated": 7, "length": 1 / 3, "kinds": 9}
+    kept = {"truncated": 7, "length": 1 / 3, "kinds": 9, "lengths": [1] * 20}
     journal.write_text("".join(json.dumps(row | kept) + "\n" for row in rows))
     (outcome,) = gather([tmp_path / "runs"]).outcomes
     assert outcome.greedy == FinalScore(1000.0, 10.0, 20, truncated=7, length=0.33333, kinds=9)
     save_outcomes([outcome], tmp_path / "o.json")
     assert load_outcomes(tmp_path / "o.json") == (outcome,)
+    del kept["lengths"]  # the count of kinds from before lengths were kept took late starts for other games
+    journal.write_text("".join(json.dumps(row | kept) + "\n" for row in rows))
+    (before,) = gather([tmp_path / "runs"]).outcomes
+    assert before.greedy == replace(outcome.greedy, kinds=None)
 
 
 def test_a_file_from_before_is_written_again_byte_for_byte(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def _read(folder: RunDirectory, name: str) -> Outcome:
     method = find_method(config["method"])
     reward = spelled_reward(config.get("reward") or method.reward)
     metrics, evaluations = folder.metrics.rows(), folder.evaluations.rows()
-    finals = {row["greedy"]: final_score(row) for row in evaluations if row.get("final")}
+    finals = {row["greedy"]: final_score(_with_sure_kinds(row)) for row in evaluations if row.get("final")}
     timing = folder.timing.rows()
     demos, fraction = split_demos(config.get("demos")) if provenance.get("demos_hash") else (None, 1.0)
     return Outcome(
@@ -169,6 +169,11 @@ def _read(folder: RunDirectory, name: str) -> Outcome:
         steps_per_second=_rounded(timing[-1]["time/steps_per_second"]) if timing else None,
         provenance=_without_places({key: value for key, value in provenance.items() if key != "demonstrator"}),
     )
+
+
+def _with_sure_kinds(row: Row) -> Row:
+    """Before journals kept lengths, games that differed in nothing but a late start were counted as of many kinds."""
+    return row if "lengths" in row else {**row, "kinds": None}
 
 
 def final_score(row: Row) -> FinalScore:
