@@ -13,6 +13,7 @@ from tool_modules import ROOT, load_tool
     [
         ("curiosity_audit", "curiosity-audit"),
         ("curiosity_audit", "curiosity-noise"),
+        ("dying_audit", "dying-audit"),
         ("model_audit", "model-audit"),
         ("term_audit", "term-audit"),
     ],

@@ -1,0 +1,136 @@
+"""When does a game show a death, and when does it count it? What moves on the screen before a life is lost.
+
+    python tools/dying_audit.py BeamRider Qbert --json results/dying-audit.json
+    python tools/dying_audit.py --from results/dying-audit.json --markdown results/dying-audit.md
+
+An episode ends where the game counts a life less, which may be seconds after it showed the death; curiosity about what
+changes is then paid for dying. For random play of each game: the squared change from one frame to the next, averaged
+over pixels and lives, in medians of all steps, by blocks of steps before the end of a life; the same over all steps and
+where points are scored. `shown` is the number of steps before the end from which on a block exceeds so many times the
+mean of all steps; `rewards.generative.dying_steps` should not be less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ilde.collector import Collector
+from ilde.envs import make_envs
+from ilde.nets.policy import UniformPolicy
+from ilde.randomness import torch_generator
+from ilde.reports.tables import WordTable
+from ilde.reports.writing import publish
+
+NUM_ENVS, STEPS, PART = 16, 1500, 100
+"""Games side by side, steps of each, and how many are played before their frames are let go of."""
+REACH, BLOCK = 80, 4
+"""Steps before the end of a life that are looked at, and how many are averaged."""
+UNUSUAL = 5.0
+"""Means of all steps beyond which a block is counted as showing a death."""
+
+
+def before_ends(change: Tensor, ended: Tensor) -> Tensor:
+    """Mean change (REACH / BLOCK) of the lives at least so long, the last steps first, the end among them."""
+    lived, lives = torch.zeros_like(change[0]), []
+    for step in range(len(change)):
+        lived = lived + 1
+        for env in ended[step].nonzero().flatten().tolist():
+            if lived[env] >= REACH:
+                lives.append(change[step + 1 - REACH : step + 1, env].flip(0))
+            lived[env] = 0
+    if not lives:
+        return torch.full((REACH // BLOCK,), torch.nan)
+    return torch.stack(lives).mean(0).unflatten(0, (-1, BLOCK)).mean(-1)
+
+
+def shown(blocks: Tensor, usual: float) -> int:
+    """Steps before the end from which on the death shows; 0 where it never does."""
+    unusual = (blocks > UNUSUAL * usual).nonzero().flatten()
+    return BLOCK * (int(unusual[-1]) + 1) if len(unusual) else 0
+
+
+def measure(game: str, seed: int) -> dict[str, Any]:
+    """What moves before lives end and where points are scored, in medians."""
+    envs = make_envs(f"ALE/{game}-v5", NUM_ENVS, seed, clip_actions=True)
+    changes, ends, points = [], [], []
+    try:
+        random = UniformPolicy(envs.action_space)
+        collector = Collector(envs, random, PART, torch_generator(seed, "policy"), torch.device("cpu"))
+        for _ in range(STEPS // PART):
+            play = collector.collect().transitions
+            moved = play.next_obs[:, :, -1].float() - play.obs[:, :, -1].float()
+            changes.append(moved.square().mean((-1, -2)))
+            ends.append(play.terminated.clone())  # the collector's own tensors serve again
+            points.append(play.env_reward > 0)
+    finally:
+        envs.close()
+    change, ended, scored = torch.cat(changes), torch.cat(ends), torch.cat(points)
+    median = change.median()
+    blocks, mean = before_ends(change, ended) / median, float(change.mean() / median)
+    return {
+        "game": game,
+        "lives": int(ended.sum()),
+        "median": float(median),
+        "mean": round(mean, 2),
+        "before_the_end": [round(x, 2) for x in blocks.tolist()],
+        "scoring": round(float((change[scored & ~ended] / median).mean()), 2),
+        "shown": shown(blocks, mean),
+    }
+
+
+def table(document: dict[str, Any]) -> WordTable:
+    """One line for each game."""
+    wide = 4
+    lines = [
+        (
+            game["game"],
+            f"{game['lives']:,}",
+            f"{game['median']:.3g}",
+            f"{game['mean']:.1f}",
+            *(f"{max(game['before_the_end'][i : i + wide]):.1f}" for i in range(0, REACH // BLOCK, wide)),
+            f"{game['scoring']:.1f}",
+            f"{game['shown']}",
+        )
+        for game in document["games"]
+    ]
+    spans = tuple(f"{i * BLOCK} to {(i + wide) * BLOCK - 1} before" for i in range(0, REACH // BLOCK, wide))
+    columns = ("game", "lives", "median", "all steps", *spans, "where points are scored", "shown")
+    return WordTable("What moves before a life is counted as lost", columns, tuple(lines), document["notes"])
+
+
+def main() -> int:
+    """Measure or read, then print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("games", nargs="*", help="such as BeamRider")
+    parser.add_argument("--from", dest="kept", type=Path, help="read what --json wrote")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path)
+    args = parser.parse_args()
+    if bool(args.games) == bool(args.kept):
+        parser.error("name games, or give --from FILE")
+    if args.kept:
+        document = json.loads(args.kept.read_text())
+    else:
+        document = {
+            "command": " ".join(["python tools/dying_audit.py", *args.games, f"--seed {args.seed}"]),
+            "notes": [
+                f"squared change of a pixel from frame to frame, in its medians; {NUM_ENVS} games of random play, "
+                f"{STEPS:,} steps each; of each span the largest mean of {BLOCK} steps; "
+                f"`shown`: steps before the end from which on one exceeds {UNUSUAL:g} times that of all steps"
+            ],
+            "games": [measure(game, args.seed) for game in args.games],
+        }
+    publish(document, "Deaths, audited", [table(document)], kept=args.json, words=args.markdown)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
