@@ -141,10 +141,11 @@ def test_episodes_alike_in_return_and_length_are_of_one_kind() -> None:
 
 
 def test_a_late_start_makes_no_other_kind_of_episode() -> None:
-    """Greedy games of one policy on BeamRider, as they were played: three, after 1 to 30 frames of no action each."""
+    """Eight greedy games of one policy on BeamRider: of three kinds, after 1 to 30 frames of no action each."""
     returns = (1536.0, 1640.0, 2328.0, 1536.0, 1640.0, 2328.0, 2328.0, 1536.0)
     lengths = (4926, 4540, 4985, 4931, 4542, 4991, 4987, 4929)
     assert Evaluation(returns, lengths, greedy=True).kinds == 3
+    assert Evaluation((1.0,) * 4, (21, 5, 13, 12), greedy=True).kinds == 2  # 5 to 13, not on from there
     row = Evaluation(returns, lengths, greedy=True).row(None, final=True)
     assert (row["returns"], row["lengths"]) == (list(returns), list(lengths))
 

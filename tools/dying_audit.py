@@ -7,7 +7,8 @@ An episode ends where the game counts a life less, which may be seconds after it
 changes is then paid for dying. For random play of each game: the squared change from one frame to the next, averaged
 over pixels and lives, in medians of all steps, by blocks of steps before the end of a life; the same over all steps and
 where points are scored. `shown` is the number of steps before the end from which on a block exceeds so many times the
-mean of all steps; `rewards.generative.dying_steps` should not be less.
+mean of all steps, deaths among them; `rewards.generative.dying_steps` should not be less. 0 means that nothing flashes,
+not that nothing shows, and what shows earlier than is looked at is not seen.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import torch
 from torch import Tensor
 
 from ilde.collector import Collector
+from ilde.data import UserError
 from ilde.envs import make_envs
 from ilde.nets.policy import UniformPolicy
 from ilde.randomness import torch_generator
@@ -36,8 +38,8 @@ UNUSUAL = 5.0
 """Means of all steps beyond which a block is counted as showing a death."""
 
 
-def before_ends(change: Tensor, ended: Tensor) -> Tensor:
-    """Mean change (REACH / BLOCK) of the lives at least so long, the last steps first, the end among them."""
+def before_ends(change: Tensor, ended: Tensor) -> tuple[int, Tensor]:
+    """How many lives were at least so long, and their mean change (REACH / BLOCK), last steps first, the end too."""
     lived, lives = torch.zeros_like(change[0]), []
     for step in range(len(change)):
         lived = lived + 1
@@ -46,8 +48,8 @@ def before_ends(change: Tensor, ended: Tensor) -> Tensor:
                 lives.append(change[step + 1 - REACH : step + 1, env].flip(0))
             lived[env] = 0
     if not lives:
-        return torch.full((REACH // BLOCK,), torch.nan)
-    return torch.stack(lives).mean(0).unflatten(0, (-1, BLOCK)).mean(-1)
+        raise UserError(f"no life of {REACH} steps among {int(ended.sum())} that ended")
+    return len(lives), torch.stack(lives).mean(0).unflatten(0, (-1, BLOCK)).mean(-1)
 
 
 def shown(blocks: Tensor, usual: float) -> int:
@@ -73,14 +75,18 @@ def measure(game: str, seed: int) -> dict[str, Any]:
         envs.close()
     change, ended, scored = torch.cat(changes), torch.cat(ends), torch.cat(points)
     median = change.median()
-    blocks, mean = before_ends(change, ended) / median, float(change.mean() / median)
+    lives, moved_before = before_ends(change, ended)
+    blocks, mean = moved_before / median, float(change.mean() / median)
+    scoring = change[scored & ~ended] / median
+    if not len(scoring) or not float(median):
+        raise UserError(f"{game}: random play scores nothing, or hardly anything moves")
     return {
         "game": game,
-        "lives": int(ended.sum()),
+        "lives": lives,
         "median": float(median),
         "mean": round(mean, 2),
         "before_the_end": [round(x, 2) for x in blocks.tolist()],
-        "scoring": round(float((change[scored & ~ended] / median).mean()), 2),
+        "scoring": round(float(scoring.mean()), 2),
         "shown": shown(blocks, mean),
     }
 
@@ -105,6 +111,25 @@ def table(document: dict[str, Any]) -> WordTable:
     return WordTable("What moves before a life is counted as lost", columns, tuple(lines), document["notes"])
 
 
+def _read(kept: Path) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = json.loads(kept.read_text())
+        table(document)
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{kept}: not what --json wrote") from None
+    return document
+
+
+def _measured(games: list[str], seed: int) -> dict[str, Any]:
+    note = (
+        f"squared change of a pixel from frame to frame, in its medians; {NUM_ENVS} games of random play, "
+        f"{STEPS:,} steps each, and the lives of at least {REACH} steps; of each span the largest mean of {BLOCK}; "
+        f"`shown`: steps before the end from which on one exceeds {UNUSUAL:g} times that of all steps"
+    )
+    command = " ".join(["python tools/dying_audit.py", *games, f"--seed {seed}"])
+    return {"command": command, "notes": [note], "games": [measure(game, seed) for game in games]}
+
+
 def main() -> int:
     """Measure or read, then print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -116,19 +141,11 @@ def main() -> int:
     args = parser.parse_args()
     if bool(args.games) == bool(args.kept):
         parser.error("name games, or give --from FILE")
-    if args.kept:
-        document = json.loads(args.kept.read_text())
-    else:
-        document = {
-            "command": " ".join(["python tools/dying_audit.py", *args.games, f"--seed {args.seed}"]),
-            "notes": [
-                f"squared change of a pixel from frame to frame, in its medians; {NUM_ENVS} games of random play, "
-                f"{STEPS:,} steps each; of each span the largest mean of {BLOCK} steps; "
-                f"`shown`: steps before the end from which on one exceeds {UNUSUAL:g} times that of all steps"
-            ],
-            "games": [measure(game, args.seed) for game in args.games],
-        }
-    publish(document, "Deaths, audited", [table(document)], kept=args.json, words=args.markdown)
+    try:
+        document = _read(args.kept) if args.kept else _measured(args.games, args.seed)
+        publish(document, "Deaths, audited", [table(document)], kept=args.json, words=args.markdown)
+    except (UserError, OSError) as error:
+        sys.exit(str(error))
     return 0
 
 

@@ -236,6 +236,6 @@ def validated(config: RunConfig) -> RunConfig:
     if config.ppo.num_minibatches > batch and method.learner == "ppo":
         count = config.ppo.num_minibatches
         raise UserError(f"ppo.num_minibatches: {count} of a rollout of {batch} steps; at most one for each step")
-    if (dying := config.rewards.generative.dying_steps) >= config.rollout_steps:
+    if (dying := config.rewards.generative.dying_steps) >= config.rollout_steps and method.learner == "ppo":
         raise UserError(f"rewards.generative.dying_steps: {dying} leave nothing of a rollout of {config.rollout_steps}")
     return config

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,8 +51,12 @@ class Evaluation:
     @property
     def kinds(self) -> int:
         """Kinds of episodes, by return and length: a greedy policy may play one and the same game again and again."""
-        episodes = sorted(zip(self.returns, self.lengths, strict=True))
-        return 1 + sum(after[0] != before[0] or after[1] - before[1] > DELAY for before, after in pairwise(episodes))
+        found = 0
+        shortest: tuple[float, float] = (math.nan, math.nan)
+        for total, length in sorted(zip(self.returns, self.lengths, strict=True)):
+            if total != shortest[0] or length > shortest[1] + DELAY:
+                found, shortest = found + 1, (total, length)
+        return found
 
     def summary(self, demonstrator: float | None = None) -> dict[str, Any]:
         """What `ilde eval --json` prints."""

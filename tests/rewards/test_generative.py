@@ -258,19 +258,20 @@ def test_shared_curiosity_pays_everybody_the_mean_of_each_step_and_leaves_single
 
 
 def test_steps_that_lead_to_a_death_soon_are_paid_nothing_if_asked() -> None:
-    features = torch.randn(6, 2, 3, generator=generator(1))
-    batch = batch_of(features, one_hot(torch.zeros(6, 2, dtype=torch.long), 2).float(), features.roll(1, 0))
+    features = torch.randn(6, 3, 3, generator=generator(1))
+    batch = batch_of(features, one_hot(torch.zeros(6, 3, dtype=torch.long), 2).float(), features.roll(1, 0))
     deaths = batch.terminated.clone()
     deaths[3, 0] = True
     ends = deaths.clone()
     ends[4, 1] = True  # cut by a time limit
     batch = replace(batch, terminated=deaths, ended=ends)
     own, wary = model().reward(batch), model(dying_steps=2)
-    assert (own > 0).tolist() == [[True, True]] * 3 + [[False, True]] + [[True, True]] * 2
+    assert (own > 0).tolist() == [[True] * 3] * 3 + [[False, True, True]] + [[True] * 3] * 2
     paid = wary.reward(batch)
     # What comes of the last two steps nobody knows, but that the one before a time limit was not fatal.
     assert (paid[:, 0] > 0).tolist() == [True, False, False, False, False, False]
     assert (paid[:, 1] > 0).tolist() == [True, True, True, True, True, False]
+    assert (paid[:, 2] > 0).tolist() == [True, True, True, True, False, False]
     assert torch.equal(paid[:5, 1], own[:5, 1])
     assert wary.episodic  # out of order nobody knows what comes next
     assert torch.equal(wary.reward(batch.flatten()), own.flatten())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ilde.cli.display import PlainDisplay, RichDisplay, choose_display
 from ilde.cli.printing import print_json, print_table
 from ilde.cli.signals import StopRequest
-from ilde.reports.outcomes import LAST_POINTS, last_points
+from ilde.reports.outcomes import LAST_POINTS, last_points, with_sure_kinds
 from ilde.runs import RunDirectory
 
 if TYPE_CHECKING:
@@ -84,8 +84,9 @@ def print_outcome(path: Path, evaluation_share: float | None = None, *, as_json:
         print_json(document)
         return
     keys = ("mean", "interval", "episodes", "kinds", "demonstrator", "ratio")
-    # A run that was evaluated before kinds were counted has none.
-    rows = [("greedy" if e["greedy"] else "sampled", *(e.get(key) for key in keys)) for e in document["evaluations"]]
+    # A run that was evaluated before kinds were counted as they are now has none.
+    finals = [with_sure_kinds(row) for row in document["evaluations"]]
+    rows = [("greedy" if row["greedy"] else "sampled", *(row.get(key) for key in keys)) for row in finals]
     print_table(COLUMNS, rows)
     if document["last_points"] is not None:
         print(f"mean of the last {LAST_POINTS} evaluations along the way: {document['last_points']:,.1f}")

@@ -141,7 +141,7 @@ def _read(folder: RunDirectory, name: str) -> Outcome:
     method = find_method(config["method"])
     reward = spelled_reward(config.get("reward") or method.reward)
     metrics, evaluations = folder.metrics.rows(), folder.evaluations.rows()
-    finals = {row["greedy"]: final_score(_with_sure_kinds(row)) for row in evaluations if row.get("final")}
+    finals = {row["greedy"]: final_score(with_sure_kinds(row)) for row in evaluations if row.get("final")}
     timing = folder.timing.rows()
     demos, fraction = split_demos(config.get("demos")) if provenance.get("demos_hash") else (None, 1.0)
     return Outcome(
@@ -171,7 +171,7 @@ def _read(folder: RunDirectory, name: str) -> Outcome:
     )
 
 
-def _with_sure_kinds(row: Row) -> Row:
+def with_sure_kinds(row: Row) -> Row:
     """Before journals kept lengths, games that differed in nothing but a late start were counted as of many kinds."""
     return row if "lengths" in row else {**row, "kinds": None}
 

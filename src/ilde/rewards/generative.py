@@ -41,7 +41,8 @@ class GenerativeConfig(FitConfig):
     paper's layers for features leave that out, and cannot give back a state unlike the demonstrated ones."""
     dying_steps: int = 0
     """Steps before a termination that are paid nothing either: some games show a death long before they count it, and
-    nothing is more surprising than that. Nor are the last so many steps of a rollout, of which nobody knows yet."""
+    nothing is more surprising than that. Nor are the last so many steps of a rollout, of which nobody knows yet: with
+    20 of 128, up to a sixth of all steps goes unpaid for its place in the rollout, which no policy sees."""
     surprise_limit: float = 0.0
     """Largest error that is paid, in medians over the rollout; 0 sets none. A flash of the whole screen, or a scene the
     model draws wildly wrong, may otherwise pay more than anything that can be played for."""
