@@ -14,7 +14,6 @@ not that nothing shows, and what shows earlier than is looked at is not seen.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from ilde.envs import make_envs
 from ilde.nets.policy import UniformPolicy
 from ilde.randomness import torch_generator
 from ilde.reports.tables import WordTable
-from ilde.reports.writing import publish
+from ilde.reports.writing import publish, read_kept
 
 NUM_ENVS, STEPS, PART = 16, 1500, 100
 """Games side by side, steps of each, and how many are played before their frames are let go of."""
@@ -111,15 +110,6 @@ def table(document: dict[str, Any]) -> WordTable:
     return WordTable("What moves before a life is counted as lost", columns, tuple(lines), document["notes"])
 
 
-def _read(kept: Path) -> dict[str, Any]:
-    try:
-        document: dict[str, Any] = json.loads(kept.read_text())
-        table(document)
-    except (ValueError, KeyError, TypeError):
-        raise UserError(f"{kept}: not what --json wrote") from None
-    return document
-
-
 def _measured(games: list[str], seed: int) -> dict[str, Any]:
     note = (
         f"squared change of a pixel from frame to frame, in its medians; {NUM_ENVS} games of random play, "
@@ -142,7 +132,7 @@ def main() -> int:
     if bool(args.games) == bool(args.kept):
         parser.error("name games, or give --from FILE")
     try:
-        document = _read(args.kept) if args.kept else _measured(args.games, args.seed)
+        document = read_kept(args.kept, table) if args.kept else _measured(args.games, args.seed)
         publish(document, "Deaths, audited", [table(document)], kept=args.json, words=args.markdown)
     except (UserError, OSError) as error:
         sys.exit(str(error))

@@ -14,7 +14,6 @@ demonstrator's ways gives the later play a high one, one that remembers states g
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from dataclasses import replace
@@ -31,7 +30,7 @@ from ilde.prepare import random_rollout
 from ilde.reports.numbers import NOTHING
 from ilde.reports.outcomes import variant
 from ilde.reports.tables import WordTable
-from ilde.reports.writing import publish
+from ilde.reports.writing import publish, read_kept
 from ilde.rewards.base import Encoded, encode
 from ilde.rewards.discriminator import AdversarialReward
 from ilde.rewards.generative import GenerativeReward
@@ -143,15 +142,6 @@ def table(document: dict[str, Any]) -> WordTable:
     return WordTable("What the models of a run have learned", ("run", "play", *NUMBERS.values()), tuple(lines))
 
 
-def _read(kept: Path) -> dict[str, Any]:
-    try:
-        document: dict[str, Any] = json.loads(kept.read_text())
-        table(document)
-    except (ValueError, KeyError, TypeError):
-        raise UserError(f"{kept}: not what --json wrote") from None
-    return document
-
-
 def _title(run: dict[str, Any]) -> str:
     settings = "".join(f", {setting}" for setting in run["settings"])
     return f"{run['env']}, {run['method']}, seed {run['seed']}, at {run['env_steps']:,}, from {run['demos']}{settings}"
@@ -178,7 +168,7 @@ def main() -> int:
         parser.error("play at least two random steps")
     source = args.kept or (args.json if args.json and args.json.exists() else None)
     try:
-        document = _read(source) if source else {"runs": []}
+        document = read_kept(source, table) if source else {"runs": []}
         if args.run is not None:
             found = measure(args.run, args.game, args.steps, args.seed)
             document["runs"] = [run for run in document["runs"] if _title(run) != _title(found)] + [found]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,3 +31,13 @@ def publish(
     if words:
         write_text(words, text)
     print(text)
+
+
+def read_kept(kept: Path, table: Callable[[dict[str, Any]], WordTable]) -> dict[str, Any]:
+    """A document that `publish` kept, if its table can be made of it."""
+    try:
+        document: dict[str, Any] = json.loads(kept.read_text())
+        table(document)
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{kept}: not what --json wrote") from None
+    return document
