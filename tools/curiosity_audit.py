@@ -14,7 +14,6 @@ per step and of the discounted return, each over its mean, and the return's corr
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -25,13 +24,13 @@ import torch
 from torch import Tensor
 
 from ilde.config import find_preset
-from ilde.data import Transitions
+from ilde.data import Transitions, UserError
 from ilde.demos import resolve
 from ilde.envs import make_envs
 from ilde.nets.features import FeatureConfig
 from ilde.prepare import random_rollout
 from ilde.reports.tables import WordTable
-from ilde.reports.writing import publish
+from ilde.reports.writing import publish, read_kept
 from ilde.rewards.base import encode
 from ilde.rewards.build import build_reward
 from ilde.rewards.compose import RewardMix
@@ -160,6 +159,16 @@ def table(document: dict[str, Any]) -> WordTable:
     return WordTable("What curiosity pays a random policy and a demonstrator", columns, tuple(lines), document["notes"])
 
 
+def _measured(games: list[str], epochs: int, seed: int) -> dict[str, Any]:
+    fitted = f"error of a model fitted for {epochs} passes"
+    what = fitted if epochs else "squared distance from the nearest demonstrated state"
+    return {
+        "command": " ".join(["python tools/curiosity_audit.py", *games, f"--fit {epochs}", f"--seed {seed}"]),
+        "notes": [f"mean per step and feature: {what}; above 1 in `demonstrator over random` draws the agent on"],
+        "games": [measure(game, seed, epochs) for game in games],
+    }
+
+
 def main() -> int:
     """Measure or read, then print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -172,21 +181,11 @@ def main() -> int:
     args = parser.parse_args()
     if bool(args.games) == bool(args.kept):
         parser.error("name games, or give --from FILE")
-    if args.kept:
-        document = json.loads(args.kept.read_text())
-    else:
-        command = ["python tools/curiosity_audit.py", *args.games, f"--fit {args.fit}", f"--seed {args.seed}"]
-        what = (
-            f"error of a model fitted for {args.fit} passes"
-            if args.fit
-            else "squared distance from the nearest demonstrated state"
-        )
-        document = {
-            "command": " ".join(command),
-            "notes": [f"mean per step and feature: {what}; above 1 in `demonstrator over random` draws the agent on"],
-            "games": [measure(game, args.seed, args.fit) for game in args.games],
-        }
-    publish(document, "Curiosity, audited", [table(document)], kept=args.json, words=args.markdown)
+    try:
+        document = read_kept(args.kept, table) if args.kept else _measured(args.games, args.fit, args.seed)
+        publish(document, "Curiosity, audited", [table(document)], kept=args.json, words=args.markdown)
+    except UserError as error:
+        sys.exit(str(error))
     return 0
 
 

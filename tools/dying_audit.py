@@ -134,7 +134,7 @@ def main() -> int:
     try:
         document = read_kept(args.kept, table) if args.kept else _measured(args.games, args.seed)
         publish(document, "Deaths, audited", [table(document)], kept=args.json, words=args.markdown)
-    except (UserError, OSError) as error:
+    except UserError as error:
         sys.exit(str(error))
     return 0
 

@@ -47,10 +47,13 @@ def test_a_game_is_audited(audit: ModuleType, monkeypatch: pytest.MonkeyPatch) -
     assert row["scoring"] > 1.0
 
 
+@pytest.mark.parametrize("tool", ["curiosity_audit", "dying_audit"])
+@pytest.mark.parametrize(("content", "answer"), [("[1]", "not what --json wrote"), (None, "No such file or directory")])
 def test_a_wrong_file_is_answered_in_one_line(
-    audit: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tool: str, content: str | None, answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "other.json").write_text("[1]")
-    monkeypatch.setattr("sys.argv", ["dying_audit.py", "--from", str(tmp_path / "other.json")])
-    with pytest.raises(SystemExit, match="not what --json wrote"):
-        audit.main()
+    if content is not None:
+        (tmp_path / "kept.json").write_text(content)
+    monkeypatch.setattr("sys.argv", [f"{tool}.py", "--from", str(tmp_path / "kept.json")])
+    with pytest.raises(SystemExit, match=answer):
+        load_tool(tool).main()

@@ -40,4 +40,6 @@ def read_kept(kept: Path, table: Callable[[dict[str, Any]], WordTable]) -> dict[
         table(document)
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{kept}: not what --json wrote") from None
+    except OSError as error:
+        raise UserError(f"{kept}: {error.strerror}") from None
     return document
