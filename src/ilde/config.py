@@ -237,5 +237,5 @@ def validated(config: RunConfig) -> RunConfig:
         count = config.ppo.num_minibatches
         raise UserError(f"ppo.num_minibatches: {count} of a rollout of {batch} steps; at most one for each step")
     if (dying := config.rewards.generative.dying_steps) >= config.rollout_steps and method.learner == "ppo":
-        raise UserError(f"rewards.generative.dying_steps: {dying} leave nothing of a rollout of {config.rollout_steps}")
+        raise UserError(f"rewards.generative.dying_steps: {dying} of a rollout of {config.rollout_steps}; name fewer")
     return config

@@ -40,9 +40,9 @@ class GenerativeConfig(FitConfig):
     decoder of GIRIL's images is shown the state again before its last layer, so that it need not draw what stays; the
     paper's layers for features leave that out, and cannot give back a state unlike the demonstrated ones."""
     dying_steps: int = 0
-    """Steps before a termination that are paid nothing either: some games show a death long before they count it, and
-    nothing is more surprising than that. Nor are the last so many steps of a rollout, of which nobody knows yet: with
-    20 of 128, up to a sixth of all steps goes unpaid for its place in the rollout, which no policy sees."""
+    """Steps before a termination that are paid no more than the usual, the median of their rollout: some games show a
+    death long before they count it, and nothing is more surprising than that. The last so many steps of a rollout are
+    treated alike, for nobody knows yet what comes of them."""
     surprise_limit: float = 0.0
     """Largest error that is paid, in medians over the rollout; 0 sets none. A flash of the whole screen, or a scene the
     model draws wildly wrong, may otherwise pay more than anything that can be played for."""
@@ -151,15 +151,16 @@ class GenerativeReward(Surprise):
 
     @torch.no_grad()
     def reward(self, batch: Encoded) -> Tensor:
-        """The error, 0 where the episode terminated or was about to; or its mean over the environments of a rollout."""
+        """The error, 0 where the episode terminated, within what is set; or its mean over a rollout's environments."""
         reward = super().reward(batch)
         if reward.ndim != 2:  # not in time order (T, N)
             return reward
+        usual, steps = reward.median(), self.config.dying_steps
         if self.config.surprise_limit:
-            reward = reward.clamp(max=self.config.surprise_limit * reward.median())
-        if self.config.dying_steps:
-            steps = self.config.dying_steps
-            reward = reward * ~(ending_within(batch.terminated, steps) | unsettled(batch.ended, steps))
+            reward = reward.clamp(max=self.config.surprise_limit * usual)
+        if steps:
+            doubtful = ending_within(batch.terminated, steps) | unsettled(batch.ended, steps)
+            reward = torch.where(doubtful, reward.clamp(max=usual), reward)
         return reward.mean(1, keepdim=True).expand_as(reward) if self.config.shared else reward
 
     def error(self, batch: Encoded) -> Tensor:
