@@ -53,8 +53,8 @@ SOON, LATER = 5, 20
 NOTES = [
     "shares of the terms by weight and scale, as they are summed; the total before its own scale",
     "points and lives over all steps played; of a recording, its own",
-    "a recording does not say where lives were lost: its deaths are paid for even where `dying_steps` forbids it, and "
-    "so are its last steps, which in a rollout are not",
+    "a recording does not say where lives were lost: its deaths are paid for even where `dying_steps` limits that, and "
+    "so are its last steps",
 ]
 
 

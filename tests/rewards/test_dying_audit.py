@@ -47,7 +47,7 @@ def test_a_game_is_audited(audit: ModuleType, monkeypatch: pytest.MonkeyPatch) -
     assert row["scoring"] > 1.0
 
 
-@pytest.mark.parametrize("tool", ["curiosity_audit", "dying_audit"])
+@pytest.mark.parametrize("tool", ["curiosity_audit", "dying_audit", "points_audit"])
 @pytest.mark.parametrize(("content", "answer"), [("[1]", "not what --json wrote"), (None, "No such file or directory")])
 def test_a_wrong_file_is_answered_in_one_line(
     tool: str, content: str | None, answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
