@@ -9,9 +9,9 @@ and each reading (settings of the preset `atari`, the generative model fitted to
 the correlation of the curiosity's discounted return with that of the points, each ending with a life; beside it what an
 alive bonus reaches, and what the two reach together, with the curiosity at its weight and two alive bonuses in the
 place of imitation and state entropy, all divided by the spread of their returns. `range` is the curiosity's spread over
-its mean per step, `living` how far it pays for living itself. No training and no GPU: a quarter of an hour a game on one
-core. Points are read here to choose among readings; no learner sees them. A reward may go with points along random play and still be
-best served by something else: a reading that looks well here has to be tried.
+its mean per step, `living` how far it pays for living itself. No training and no GPU: a quarter of an hour a game on
+one core. Points are read here to choose among readings; no learner sees them. A reward may go with points along random
+play and still be best served by something else: a reading that looks well here has to be tried.
 """
 
 from __future__ import annotations
