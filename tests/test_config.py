@@ -166,6 +166,7 @@ def test_a_reward_that_nobody_asks_for_is_refused(method: str) -> None:
         ("rewards.generative.dying_steps", "-1"),
         ("rewards.generative.dying_steps", "256"),
         ("rewards.generative.surprise_limit", "-1"),
+        ("rewards.generative.surprise_floor", "-1"),
         ("rewards.discriminator.logit_limit", "-1"),
         ("rewards.discriminator.batch_size", "0"),
         ("rewards.entropy.num_neighbors", "0"),

@@ -59,6 +59,7 @@ _NOT_NEGATIVE = (
     "rewards.generative.dying_steps",
     "rewards.generative.log_variance_limit",
     "rewards.generative.surprise_limit",
+    "rewards.generative.surprise_floor",
     "evaluation.every",
     "evaluation.max_steps",
     "evaluation.final_max_steps",

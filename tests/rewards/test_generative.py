@@ -298,3 +298,23 @@ def test_no_step_is_paid_more_than_so_many_medians_of_its_rollout() -> None:
     torch.testing.assert_close(calm.reward(batch), own.clamp(max=most))
     assert calm.episodic  # among steps from everywhere nothing is usual
     assert torch.equal(calm.reward(batch.flatten()), own.flatten())
+
+
+def test_a_floor_leaves_only_what_exceeds_the_usual() -> None:
+    features = torch.randn(5, 3, 3, generator=generator(1))
+    batch = batch_of(features, one_hot(torch.zeros(5, 3, dtype=torch.long), 2).float(), features.roll(1, 0))
+    own, eager = model().reward(batch), model(surprise_floor=1.0)
+    usual = float(own.median())
+    paid = eager.reward(batch)
+    torch.testing.assert_close(paid, (own - usual).clamp(min=0.0))
+    assert int((paid == 0).sum()) == 8  # the median of fifteen and all below it
+    assert eager.episodic  # among steps from everywhere nothing is usual
+    assert torch.equal(eager.reward(batch.flatten()), own.flatten())
+
+
+def test_what_may_be_fatal_is_paid_nothing_above_a_floor() -> None:
+    features = torch.randn(6, 3, 3, generator=generator(1))
+    batch = batch_of(features, one_hot(torch.zeros(6, 3, dtype=torch.long), 2).float(), features.roll(1, 0))
+    paid = model(surprise_floor=1.0, dying_steps=2).reward(batch)
+    assert bool((paid[:-2] > 0).any())
+    assert not bool(paid[-2:].any())  # how the last two steps end is not known

@@ -46,6 +46,9 @@ class GenerativeConfig(FitConfig):
     surprise_limit: float = 0.0
     """Largest error that is paid, in medians over the rollout; 0 sets none. A flash of the whole screen, or a scene the
     model draws wildly wrong, may otherwise pay more than anything that can be played for."""
+    surprise_floor: float = 0.0
+    """What is not paid of every error, in medians over the rollout: 0 pays it whole, 1 only what exceeds the usual. An
+    error that is never 0 pays for living on, wherever that is, before it pays for anything that happens there."""
     shared: bool = False
     """Pay every environment the mean over all of them, step by step, as GIRIL's public code does: whoever lives on is
     paid for what the others see, so that hardly more than survival is rewarded. For comparison, not for use."""
@@ -124,7 +127,8 @@ class GenerativeReward(Surprise):
         super().__init__(net, config, generator)
         self.discrete = discrete
         # Neither what the others saw at that step, nor what came next, nor what is usual is among drawn steps.
-        self.episodic = config.shared or config.dying_steps > 0 or config.surprise_limit > 0
+        relative = config.surprise_limit > 0 or config.surprise_floor > 0
+        self.episodic = config.shared or config.dying_steps > 0 or relative
 
     def draw(self, count: int) -> tuple[Tensor, ...]:
         """What makes a code of its mean and variance."""
@@ -161,6 +165,8 @@ class GenerativeReward(Surprise):
         if steps:
             doubtful = ending_within(batch.terminated, steps) | unsettled(batch.ended, steps)
             reward = torch.where(doubtful, reward.clamp(max=usual), reward)
+        if self.config.surprise_floor:
+            reward = (reward - self.config.surprise_floor * usual).clamp(min=0.0)
         return reward.mean(1, keepdim=True).expand_as(reward) if self.config.shared else reward
 
     def error(self, batch: Encoded) -> Tensor:
