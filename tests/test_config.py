@@ -183,3 +183,10 @@ def test_a_reward_that_nobody_asks_for_is_refused(method: str) -> None:
 def test_numbers_that_would_fail_later_are_refused_at_the_start(path: str, text: str) -> None:
     with pytest.raises(UserError):
         validated(override(RunConfig(), path, text))
+
+
+def test_a_curiosity_that_could_pay_nothing_is_refused() -> None:
+    floored = override(RunConfig(), "rewards.generative.surprise_floor", "2")
+    validated(override(floored, "rewards.generative.surprise_limit", "3"))
+    with pytest.raises(UserError, match="a limit of 2 and a floor of 2 medians leave nothing to pay"):
+        validated(override(floored, "rewards.generative.surprise_limit", "2"))

@@ -2,6 +2,7 @@
 
     python tools/points_audit.py beam_rider qbert --json results/points-audit.json
     python tools/points_audit.py krull --reading "mine: rewards.features.floor=1 rewards.generative.predicts=change"
+    python tools/points_audit.py krull star_gunner --reading tables
     python tools/points_audit.py --from results/points-audit.json --markdown results/points-audit.md
 
 What an agent learns first from a reward is decided by what the reward says about a random policy's steps. For each game
@@ -9,9 +10,15 @@ and each reading (settings of the preset `atari`, the generative model fitted to
 the correlation of the curiosity's discounted return with that of the points, each ending with a life; beside it what an
 alive bonus reaches, and what the two reach together, with the curiosity at its weight and two alive bonuses in the
 place of imitation and state entropy, all divided by the spread of their returns. `range` is the curiosity's spread over
-its mean per step, `living` how far it pays for living itself. No training and no GPU: a quarter of an hour a game on
-one core. Points are read here to choose among readings; no learner sees them. A reward may go with points along random
-play and still be best served by something else: a reading that looks well here has to be tried.
+its mean per step, `living` how far it pays for living itself. Of the error behind it, steps before a death apart:
+`reach` is how many times its median it is in one step of a hundred, `constant`, 2 over that and at most 1, what the
+tables multiply its weight by, `before points` and `after points` its mean, in medians, just before and from steps that
+score.
+
+The reading `tables` is what the paper's tables are run with, game by game. No training and no GPU: two to five minutes
+a game and reading on one core. Points are read here to choose among readings, and not for the reach; no learner sees
+them. A reward may go with points along random play and still be best served by something else: a reading that looks
+well here has to be tried.
 """
 
 from __future__ import annotations
@@ -29,6 +36,7 @@ from ilde.data import Transitions, UserError
 from ilde.demos import resolve
 from ilde.envs import make_envs
 from ilde.envs.base import EnvBatch
+from ilde.experiments.paper.studies import paper_study
 from ilde.learners.returns import generalised_advantage
 from ilde.nets.policy import UniformPolicy
 from ilde.prepare import random_rollout
@@ -38,6 +46,7 @@ from ilde.reports.writing import publish, read_kept
 from ilde.rewards.base import encode
 from ilde.rewards.build import build_reward
 from ilde.rewards.compose import RewardMix
+from ilde.rewards.generative import GenerativeReward, ending_within
 from ilde.settings import compose
 
 CHANGE = (
@@ -49,6 +58,8 @@ READINGS = {
     "change, nearly raw": f"{CHANGE} rewards.features.floor=3 rewards.features.clip=0",
     "change, at most 5 medians": f"{CHANGE} rewards.features.floor=1 rewards.generative.surprise-limit=5",
 }
+TABLES = "tables"
+"""The reading of the paper's tables, which have their own settings for each game."""
 NUM_ENVS, ROLLOUT, ROLLOUTS, BACKGROUND = 16, 128, 24, 10_000
 """Games side by side, steps of a rollout, rollouts looked at, and the steps before them that scale the features."""
 DISCOUNTS = {"points": 0.99, "soon": 0.94}
@@ -57,6 +68,10 @@ CUT = 200
 """Last steps whose returns are left out, for they are cut off."""
 LAMBDA = 10.0
 """λ of the paper."""
+CALM = 2.0
+"""The largest reach of a curiosity that keeps its whole weight."""
+BEFORE, AFTER = 8, 16
+"""Steps looked at before and from a step that scores."""
 
 
 def returns(reward: Tensor, ended: Tensor, discount: float) -> Tensor:
@@ -85,6 +100,41 @@ def judged(paid: Tensor, points: Tensor, ended: Tensor, weight: float) -> dict[s
     return row
 
 
+def reach(error: Tensor, ended: Tensor, dying_steps: int) -> float:
+    """How many times its median an error (T, N) reaches in one step of a hundred, those before a death apart."""
+    calm = error[~ending_within(ended, dying_steps)]
+    return round(float(calm.quantile(0.99) / calm.median()), 2)
+
+
+def around_points(error: Tensor, scored: Tensor, ended: Tensor, dying_steps: int) -> dict[str, float]:
+    """The mean error (T, N), in medians, before and from the steps that score, wherever a life goes on around them."""
+    usual = error[~ending_within(ended, dying_steps)].median()
+    begun = ended.roll(1, 0)
+    begun[0] = True  # what came before is not known
+    since = ending_within(begun.flip(0), BEFORE - 1).flip(0)
+    chosen = scored.bool() & ~since & ~ending_within(ended, AFTER + dying_steps)
+    chosen[-AFTER:] = False
+    times, envs = chosen.nonzero(as_tuple=True)
+    if not len(times):
+        return {}
+    spans = {"before": range(-BEFORE, 0), "after": range(AFTER)}
+    means = {name: torch.stack([error[times + lag, envs] for lag in lags]).mean() for name, lags in spans.items()}
+    return {name: round(float(mean / usual), 2) for name, mean in means.items()}
+
+
+def constant(reached: float) -> float:
+    """The part of its weight that the tables leave a curiosity of such a reach."""
+    return min(1.0, round(CALM / reached, 2))
+
+
+def as_tabled(game: str) -> str:
+    """What the tables of the paper are run with on a game."""
+    for task in paper_study("atari", "hours").tasks:
+        if task.name == game:
+            return " ".join(f"{name}={value}" for name, value in task.overrides)
+    raise UserError(f"{game}: no game of the paper's tables")
+
+
 def fitted(settings: str, envs: EnvBatch, fragment: Transitions, background: Transitions, seed: int) -> RewardMix:
     """A reading's curiosity, having learned what it learns before interaction."""
     words = [tuple(word.split("=", 1)) for word in settings.split()]
@@ -99,6 +149,12 @@ def fitted(settings: str, envs: EnvBatch, fragment: Transitions, background: Tra
     return mix
 
 
+def _curiosity(mix: RewardMix) -> GenerativeReward:
+    model = mix.terms["giril"].model
+    assert isinstance(model, GenerativeReward)
+    return model
+
+
 def measure(game: str, readings: dict[str, str], seed: int) -> dict[str, Any]:
     """What each reading pays along one game's random play."""
     fragment = resolve(f"{game}/one-life-v0:0.1")
@@ -106,11 +162,14 @@ def measure(game: str, readings: dict[str, str], seed: int) -> dict[str, Any]:
     try:
         background = random_rollout(envs, BACKGROUND // NUM_ENVS, seed, "background")
         mixes = {
-            name: fitted(words, envs, fragment.transitions(), background, seed) for name, words in readings.items()
+            name: fitted(as_tabled(game) if name == TABLES else words, envs, fragment.transitions(), background, seed)
+            for name, words in readings.items()
         }
         generator = torch_generator(seed, "policy")
         collector = Collector(envs, UniformPolicy(envs.action_space), ROLLOUT, generator, torch.device("cpu"))
         paid: dict[str, list[Tensor]] = {name: [] for name in mixes}
+        errors: dict[str, list[Tensor]] = {name: [] for name in mixes}
+        models = {name: _curiosity(mix) for name, mix in mixes.items()}
         points, ends = [], []
         for _ in range(ROLLOUTS):
             rollout = collector.collect()
@@ -118,15 +177,18 @@ def measure(game: str, readings: dict[str, str], seed: int) -> dict[str, Any]:
             ends.append(rollout.ended.clone())  # the collector's own tensors serve again
             for name, mix in mixes.items():
                 steps = encode(rollout.transitions, mix.space, mix.code, rollout.ended)
-                paid[name].append(mix.terms["giril"].model.reward(steps))
+                paid[name].append(models[name].reward(steps))
+                errors[name].append(models[name].error(steps))
     finally:
         envs.close()
     scored, ended = torch.cat(points), torch.cat(ends)
     if not bool(scored.any()) or not bool(ended.any()):
         raise UserError(f"{game}: random play scores nothing, or loses no life, within {ROLLOUT * ROLLOUTS:,} steps")
-    rows = {
-        name: judged(torch.cat(paid[name]), scored, ended, mix.terms["giril"].weight) for name, mix in mixes.items()
-    }
+    rows = {}
+    for name, mix in mixes.items():
+        error, dying = torch.cat(errors[name]), models[name].config.dying_steps
+        rows[name] = judged(torch.cat(paid[name]), scored, ended, mix.terms["giril"].weight)
+        rows[name] |= {"reach": reach(error, ended, dying)} | around_points(error, scored, ended, dying)
     print(f"{game}: {rows}", file=sys.stderr, flush=True)
     return {"game": game, "lives": int(ended.sum()), "scored": int(scored.sum()), "rows": rows}
 
@@ -135,12 +197,15 @@ def table(document: dict[str, Any]) -> WordTable:
     """One line for each game and reading."""
     lines = []
     for game in document["games"]:
-        for name, row in game["rows"].items():
+        for reading, row in game["rows"].items():
+            of_error = tuple(f"{row[key]:g}" if key in row else "-" for key in ("reach", "before", "after"))
+            weight = (f"{row['weight']:g}", f"{constant(row['reach']):g}" if "reach" in row else "-")
             figures = (row[key] for key in ("range", "living"))
-            by_reach = (row[f"{reach}{part}"] for reach in DISCOUNTS for part in ("_alive", "", "_together"))
-            lines.append((game["game"], name, f"{row['weight']:g}", *(f"{x:.2f}" for x in (*figures, *by_reach))))
-    columns = ("game", "reading", "weight", "range", "living", "alive bonus and points", "curiosity and points")
-    columns += ("together and points", "alive, soon", "curiosity, soon", "together, soon")
+            correlated = (row[f"{name}{part}"] for name in DISCOUNTS for part in ("_alive", "", "_together"))
+            lines.append((game["game"], reading, *weight, *of_error, *(f"{x:.2f}" for x in (*figures, *correlated))))
+    columns = ("game", "reading", "weight", "constant", "reach", "before points", "after points", "range", "living")
+    columns += ("alive bonus and points", "curiosity and points", "together and points")
+    columns += ("alive, soon", "curiosity, soon", "together, soon")
     return WordTable("Curiosity and points along random play", columns, tuple(lines), document["notes"])
 
 
@@ -148,17 +213,25 @@ def _measured(games: list[str], readings: dict[str, str], seed: int) -> dict[str
     notes = [
         f"correlations of discounted returns (0.99 a step; `soon`: 0.94), {NUM_ENVS} games of random play, "
         f"{ROLLOUT * ROLLOUTS:,} steps each, seed {seed}",
-        *(f"{name}: `{words}`" for name, words in readings.items()),
+        f"reach: how many times its median the error is in one step of a hundred; constant: {CALM:g} over it, "
+        f"at most 1; before and after points: its mean over {BEFORE} steps before and {AFTER} from one that scores, "
+        "in medians",
+        *(f"{name}: `{words}`" for name, words in readings.items() if name != TABLES),
+        *(f"{TABLES}, {game}: `{as_tabled(game)}`" for game in games if TABLES in readings),
     ]
-    named = " ".join(f'--reading "{name}: {words}"' for name, words in readings.items() if name not in READINGS)
+    named = " ".join(
+        f"--reading {TABLES}" if name == TABLES else f'--reading "{name}: {words}"'
+        for name, words in readings.items()
+        if name not in READINGS
+    )
     command = f"python tools/points_audit.py {' '.join(games)} --seed {seed} {named}".rstrip()
     return {"command": command, "notes": notes, "games": [measure(game, readings, seed) for game in games]}
 
 
 def _chosen(words: list[str]) -> dict[str, str]:
-    named = [word.partition(":") for word in words]
+    named = [(word, ":", "") if word == TABLES else word.partition(":") for word in words]
     if any(not colon for _, colon, _ in named):
-        raise UserError("a reading is written NAME: SETTING=VALUE SETTING=VALUE")
+        raise UserError(f"a reading is written NAME: SETTING=VALUE SETTING=VALUE, or {TABLES}")
     return {name.strip(): settings.strip() for name, _, settings in named} or READINGS
 
 
@@ -166,7 +239,9 @@ def main() -> int:
     """Measure or read, then print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("games", nargs="*", help="folders of bundled demonstrations, such as beam_rider")
-    parser.add_argument("--reading", action="append", default=[], help="NAME: SETTINGS, instead of the usual ones")
+    parser.add_argument(
+        "--reading", action="append", default=[], help=f"NAME: SETTINGS, or {TABLES}, instead of the usual ones"
+    )
     parser.add_argument("--from", dest="kept", type=Path, help="read what --json wrote")
     parser.add_argument("--seed", type=int, default=100)
     parser.add_argument("--json", type=Path)

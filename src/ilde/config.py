@@ -238,4 +238,8 @@ def validated(config: RunConfig) -> RunConfig:
         raise UserError(f"ppo.num_minibatches: {count} of a rollout of {batch} steps; at most one for each step")
     if (dying := config.rewards.generative.dying_steps) >= config.rollout_steps and method.learner == "ppo":
         raise UserError(f"rewards.generative.dying_steps: {dying} of a rollout of {config.rollout_steps}; name fewer")
+    curiosity = config.rewards.generative
+    if 0 < curiosity.surprise_limit <= curiosity.surprise_floor:
+        limits = f"a limit of {curiosity.surprise_limit:g} and a floor of {curiosity.surprise_floor:g}"
+        raise UserError(f"rewards.generative.surprise_limit: {limits} medians leave nothing to pay; raise the limit")
     return config

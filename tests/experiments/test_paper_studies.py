@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from tool_modules import load_tool
+from tool_modules import ROOT, load_tool
 
 from ilde.config import RunConfig
 from ilde.data import UserError
@@ -149,8 +150,38 @@ def test_smoke_and_hours_differ_from_the_paper_in_nothing_but_their_cost() -> No
             config.rewards.scale.terms,
             config.rewards.generative.log_variance_limit,
         )
-        assert read == (0.02, "all", 4.0)
+        assert read == (0.08, "all", 4.0)
+    # What a budget sets goes before what the paper leaves open.
+    assert (other.rewards.generative.epochs, tiny.rewards.generative.epochs) == (100, 10)
     assert replace(hours["qbert/vail/seed-0"], method="ilde") == other
+
+
+def test_what_depends_on_the_game_is_as_it_was_measured() -> None:
+    audits = {name: json.loads((ROOT / "results" / f"{name}-audit.json").read_text()) for name in ("excess", "dying")}
+    reach = {game["game"]: game["rows"]["tables"]["reach"] for game in audits["excess"]["games"]}
+    shown = {f"ALE/{game['game']}-v5": game["shown"] for game in audits["dying"]["games"]}
+    runs = [run for name, run in cells("atari", "hours").items() if name.endswith("/ilde/seed-0")]
+    assert len(runs) == len(reach) == len(shown) == 6
+    constant = load_tool("points_audit").constant
+    for run in runs:
+        folder = str(run.demos).partition("/")[0]
+        assert run.rewards.curiosity_factor == constant(reach[folder])
+        # Games that show nothing have twenty all the same: not every death is a flash of the whole screen.
+        assert run.rewards.generative.dying_steps == max(20, shown[run.env])
+
+
+def test_the_protocol_says_what_curiosity_is_paid_for_on_games() -> None:
+    (said,) = [point.ours for point in paper_table("atari").protocol if point.point == "what curiosity pays for"]
+    runs = cells("atari", "hours")
+    one, beam_rider = (runs[f"{game}/ilde/seed-0"].rewards.generative for game in ("qbert", "beam_rider"))
+    assert f"beyond {one.surprise_floor:g} medians of the rollout, counted up to {one.surprise_limit:g}" in said
+    assert f"{one.dying_steps} of them, {beam_rider.dying_steps} on BeamRider" in said
+    assert one.predicts == "change"
+
+
+def test_demonstrators_are_not_told_how_their_pupils_are_paid() -> None:
+    for task in paper_study("demo-lengths", "hours").tasks:
+        assert not [name for name, _ in task.overrides if name.startswith("rewards")]
 
 
 def test_the_cost_of_the_whole_paper_is_counted_in_the_docs() -> None:

@@ -318,3 +318,13 @@ def test_what_may_be_fatal_is_paid_nothing_above_a_floor() -> None:
     paid = model(surprise_floor=1.0, dying_steps=2).reward(batch)
     assert bool((paid[:-2] > 0).any())
     assert not bool(paid[-2:].any())  # how the last two steps end is not known
+
+
+def test_a_limit_counts_what_the_floor_then_leaves_unpaid() -> None:
+    features = torch.randn(5, 3, 3, generator=generator(1))
+    batch = batch_of(features, one_hot(torch.zeros(5, 3, dtype=torch.long), 2).float(), features.roll(1, 0))
+    own = model().reward(batch)
+    usual = float(own.median())
+    paid = model(surprise_floor=1.0, surprise_limit=1.5).reward(batch)
+    torch.testing.assert_close(paid, (own.clamp(max=1.5 * usual) - usual).clamp(min=0.0))
+    assert float(paid.max()) == pytest.approx(0.5 * usual)

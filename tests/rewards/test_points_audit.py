@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
 from tool_modules import load_tool
+
+from ilde.data import UserError
 
 
 @pytest.fixture
@@ -48,6 +52,62 @@ def test_a_game_is_audited(audit: ModuleType, monkeypatch: pytest.MonkeyPatch) -
     assert (rows["far"]["weight"], rows["moving"]["weight"]) == (10.0, 5.0)
     assert rows["far"]["points_alive"] == rows["moving"]["points_alive"]
     assert rows["far"]["points"] != rows["moving"]["points"]
+    assert all(row["reach"] > 1.0 for row in rows.values())
+
+
+def test_reach_leaves_out_what_comes_before_a_death(audit: ModuleType) -> None:
+    error = torch.ones(100, 4)
+    error[10::20] = 3.0  # five steps of a hundred
+    error[50:60, 0] = 100.0
+    ended = torch.zeros(100, 4, dtype=torch.bool)
+    ended[59, 0] = True
+    assert audit.reach(error, ended, dying_steps=9) == 3.0
+    assert audit.reach(error, ended, dying_steps=0) == 100.0
+    assert (audit.constant(3.0), audit.constant(1.5)) == (0.67, 1.0)
+
+
+def test_an_error_is_told_before_and_after_points(audit: ModuleType) -> None:
+    error = torch.ones(100, 2)
+    error[22:30], error[30:46] = 2.0, 4.0
+    scored, ended = torch.zeros(100, 2), torch.zeros(100, 2, dtype=torch.bool)
+    scored[30] = 1.0
+    assert audit.around_points(error, scored, ended, dying_steps=0) == {"before": 2.0, "after": 4.0}
+    # Where a life ends just before, or too soon after, nothing is read.
+    error[22:46, 0] = 9.0
+    ended[25, 0] = ended[50, 1] = True
+    assert audit.around_points(error, scored, ended, dying_steps=0) == {"before": 2.0, "after": 4.0}
+    assert audit.around_points(10 * error, scored, ended, dying_steps=0) == {"before": 2.0, "after": 4.0}  # in medians
+    assert audit.around_points(error, scored, ended, dying_steps=5) == {}
+
+
+def test_the_tables_have_a_reading_for_each_of_their_games(audit: ModuleType) -> None:
+    read = {game: audit.as_tabled(game).split() for game in ("beam_rider", "qbert")}
+    for words in read.values():
+        assert len(words) == len({word.partition("=")[0] for word in words})
+        assert {"rewards.generative.predicts=change", "rewards.features.floor=1.0"} < set(words)
+    assert set(read["beam_rider"]) - set(read["qbert"]) == {
+        "rewards.generative.dying-steps=60",
+        "rewards.curiosity-factor=0.15",
+    }
+    with pytest.raises(UserError, match="breakout: no game"):
+        audit.as_tabled("breakout")
+
+
+def test_the_reading_of_the_tables_is_asked_for_by_its_name(
+    audit: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    row = audit.judged(torch.rand(20, 2), torch.rand(20, 2).round(), torch.rand(20, 2) < 0.2, 1.0) | {"reach": 4.0}
+    monkeypatch.setattr(
+        audit, "measure", lambda game, readings, seed: {"game": game, "rows": dict.fromkeys(readings, row)}
+    )
+    kept = tmp_path / "audit.json"
+    monkeypatch.setattr("sys.argv", ["points_audit.py", "qbert", "--reading", "tables", "--json", str(kept)])
+    assert audit.main() == 0
+    document = json.loads(kept.read_text())
+    assert document["command"].endswith("qbert --seed 100 --reading tables")
+    assert document["notes"][-1] == f"tables, qbert: `{audit.as_tabled('qbert')}`"
+    ((game, reading, _, constant, reach, before, *_),) = audit.table(document).rows
+    assert (game, reading, constant, reach, before) == ("qbert", "tables", "0.5", "4", "-")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tool_modules import ROOT, load_tool
         ("curiosity_audit", "curiosity-noise"),
         ("dying_audit", "dying-audit"),
         ("model_audit", "model-audit"),
+        ("points_audit", "excess-audit"),
         ("points_audit", "points-audit"),
         ("term_audit", "term-audit"),
     ],

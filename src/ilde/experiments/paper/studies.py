@@ -33,10 +33,13 @@ class Budget:
     reading: Mapping[str, object] = field(default_factory=dict)
     """Of what the paper leaves open: the domain's, whatever a run may cost."""
 
-    @property
-    def settings(self) -> tuple[Setting, ...]:
-        """The settings that are not the preset's, as a study has them."""
-        return tuple((name, str(value)) for part in (self.reading, self.overrides) for name, value in leaves(part))
+    games: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """Of that again, what a single task decides, by the paper's name for it."""
+
+    def settings(self, task: str) -> tuple[Setting, ...]:
+        """What is not the preset's, as a study has it; of two settings of one name the later part's counts."""
+        parts = (self.reading, self.games.get(task, {}), self.overrides)
+        return tuple({name: str(value) for part in parts for name, value in leaves(part)}.items())
 
 
 def find_budget(domain: Domain, name: str) -> Budget:
@@ -44,7 +47,7 @@ def find_budget(domain: Domain, name: str) -> Budget:
     if name not in BUDGETS:
         raise UserError(f"unknown budget {name!r}; {did_you_mean(name, list(BUDGETS))}")
     costs = read_toml("budgets.toml")[domain]
-    return Budget(**costs[name], reading=costs.get("reading", {}))
+    return Budget(**costs[name], reading=costs.get("reading", {}), games=costs.get("games", {}))
 
 
 def paper_study(name: str, budget: str) -> Grid:
@@ -82,5 +85,5 @@ def _task(domain: Domain, task: PaperTask, budget: Budget) -> Task:
         demos=f"{task.folder}/{recording}" if recording else None,
         preset=budget.preset,
         steps=budget.steps,
-        overrides=budget.settings,
+        overrides=budget.settings(task.name),
     )
