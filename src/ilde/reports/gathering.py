@@ -35,8 +35,10 @@ def gather(sources: Sequence[Path], looked: Callable[[str], None] = lambda name:
     for name, folder in _named_runs(source for source in sources if not source.is_file()).items():
         looked(name)
         try:
-            outcomes.append(read_outcome(folder, name))
+            outcome = read_outcome(folder, name)
             folders[name] = folder
+            if outcome not in outcomes:  # a file may have kept this very run: twice it would pass for two seeds
+                outcomes.append(outcome)
         except UserError as error:
             skipped[name] = str(error).removeprefix(f"{folder}: ").removeprefix(f"{folder}/")
     if not outcomes:
