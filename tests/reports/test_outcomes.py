@@ -146,6 +146,16 @@ def test_folders_of_one_name_stay_apart(tmp_path: Path) -> None:
     assert gather([one, two]).folders == {"run": one, "run (2)": two}
 
 
+def test_a_run_that_a_file_has_kept_is_not_counted_again(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        make_run(tmp_path / "grid" / str(seed), seed=seed, score=1000.0)
+    kept = tmp_path / "kept.json"
+    save_outcomes(gather([tmp_path / "grid"]).outcomes[:1], kept)
+    gathered = gather([kept, tmp_path / "grid"])
+    assert [outcome.seed for outcome in gathered.outcomes] == [0, 1]
+    assert len(gathered.folders) == 2
+
+
 DAMAGE = {
     "config.json": ("{", '["a"]', "{}", '{"method": "no-such", "env": "a"}', '{"method": "ilde", "reward": 7}'),
     "status.json": ("", '{"state": 1}', '{"state":"finished","env_steps":"x","message":"","updated":""}'),
@@ -157,16 +167,6 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize(("name", "content"), [(name, text) for name, texts in DAMAGE.items() for text in texts])
-def test_a_run_that_a_file_has_kept_is_not_counted_again(tmp_path: Path) -> None:
-    for seed in (0, 1):
-        make_run(tmp_path / "grid" / str(seed), seed=seed, score=1000.0)
-    kept = tmp_path / "kept.json"
-    save_outcomes(gather([tmp_path / "grid"]).outcomes[:1], kept)
-    gathered = gather([kept, tmp_path / "grid"])
-    assert [outcome.seed for outcome in gathered.outcomes] == [0, 1]
-    assert len(gathered.folders) == 2
-
-
 def test_a_damaged_or_foreign_folder_is_skipped_with_its_reason(tmp_path: Path, name: str, content: str) -> None:
     make_run(tmp_path / "good")
     (make_run(tmp_path / "bad", seed=1) / name).write_text(content)
