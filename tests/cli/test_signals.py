@@ -47,7 +47,7 @@ def test_a_run_stopped_by_ctrl_c_can_be_resumed(ilde: Ilde, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_first_signal_is_noted(number: signal.Signals, code: int) -> None:
-    heard: list[int] = []
+    heard: list[str] = []
     former = signal.getsignal(number)
     with StopRequest(heard.append) as stop:
         assert not stop()
@@ -55,8 +55,47 @@ def test_the_first_signal_is_noted(number: signal.Signals, code: int) -> None:
         os.kill(os.getpid(), number)
         assert stop()
         assert stop.exit_code == code
-    assert heard == [number]
+    assert heard == [number.name]
     assert signal.getsignal(number) is former
+
+
+def test_time_that_is_up_is_noted_once_and_ctrl_c_then_ends_at_once() -> None:
+    heard: list[str] = []
+    with StopRequest(heard.append, minutes=1e-9) as stop:
+        assert stop()
+        assert stop()
+        assert (heard, stop.exit_code) == (["time is up"], 124)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert stop.exit_code == 124
+
+
+def test_time_that_is_left_stops_nothing() -> None:
+    assert not StopRequest(lambda _: None, minutes=60)()
+    assert not StopRequest(lambda _: None)()
+
+
+def test_a_run_whose_time_is_up_saves_and_can_be_resumed(ilde: Ilde, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    words = ["expert", "--env", "CartPole-v1", "--steps", 96, "--out", run, *TINY]
+    result = ilde("train", *words, "--minutes", "1e-9")
+    assert result.code == 124, result.err
+    assert "time is up: stopping after this update" in result.out
+    assert f"ilde resume {run}" in result.out
+    stopped = RunDirectory.read(run).status
+    assert (stopped.state, stopped.env_steps) == ("interrupted", 32)
+    assert ilde("resume", run, "--minutes", "1e-9").code == 124
+    result = ilde("resume", run, "--minutes", "9")
+    assert result.code == 0, result.err
+    rows = RunDirectory.read(run).metrics.rows()
+    assert [row["env_steps"] for row in rows] == [0, 32, 64, 96]
+
+
+def test_a_time_of_nothing_is_refused_in_one_line(ilde: Ilde, tmp_path: Path) -> None:
+    result = ilde("train", "expert", "--env", "CartPole-v1", "--out", tmp_path / "run", "--minutes", "0")
+    assert result.code == 2
+    assert "--minutes: '0': name a time above 0" in result.err
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_second_ctrl_c_ends_at_once() -> None:

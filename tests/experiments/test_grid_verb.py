@@ -48,6 +48,18 @@ def test_a_dry_run_shows_commands_that_can_be_typed(
     assert "the first of 2 commands" in shown
 
 
+def test_a_study_whose_time_is_up_says_how_to_go_on_and_a_finished_one_needs_no_time(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["grid", str(study), "--out", str(tmp_path / "out"), "--minutes"]
+    assert main([*words, "1e-9"]) == 124
+    said = capsys.readouterr().out
+    assert "time is up: every run finishes its update and saves" in said
+    assert "stopped; the same command goes on" in said
+    assert main([*words, "9"]) == 0
+    assert main([*words, "1e-9"]) == 0
+
+
 def test_a_study_stopped_by_ctrl_c_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Long enough that the second run cannot end while the signal travels.
     steps = 10 * STEPS

@@ -29,6 +29,7 @@ def carry_out(
     title: str,
     how_to_go_on: str,
     retries: int,
+    minutes: float | None,
     as_json: bool,
 ) -> tuple[list[Standing], int]:
     """Run what is left of some cells; returns where each stands and the exit code: 0 if all are finished."""
@@ -38,14 +39,15 @@ def carry_out(
     if campaign.complete:
         display.noted(f"{out}: all {len(cells)} runs are finished; nothing is left to do")
         return campaign.standings(), 0
+    stop = StopRequest(
+        lambda why: display.noted(f"{why}: every run finishes its update and saves; Ctrl-C ends at once"), minutes
+    )
     # Ray prints of lost machines what it likes, and takes SIGTERM for itself: the engine comes before our own handlers.
-    with redirect_stdout(stream), closing(make_engine()) as engine:
-        stop = StopRequest(
-            lambda _: display.noted("every run finishes its update and saves; Ctrl-C again ends at once")
-        )
-        with stop, display.running(title):
-            standings = campaign.run(engine, stop)
-    if stop():
+    with redirect_stdout(stream), closing(make_engine()) as engine, stop, display.running(title):
+        standings = campaign.run(engine, stop)
+    if campaign.complete:
+        return standings, 0
+    if stop.exit_code:
         display.noted(f"stopped; {how_to_go_on}")
     failed = (standing.exit_code for standing in standings if standing.state == "failed")
     return standings, stop.exit_code or next((code for code in failed if code), 0)

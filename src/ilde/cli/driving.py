@@ -26,11 +26,18 @@ def make_display(*, as_json: bool) -> PlainDisplay | RichDisplay:
     return choose_display(sys.stderr if as_json else sys.stdout)
 
 
-def drive(out: Path, begin: Callable[[], Run], display: PlainDisplay | RichDisplay, *, as_json: bool) -> int:
-    """Begin a run and train it to its end or to a signal; returns the exit code."""
+def drive(
+    out: Path,
+    begin: Callable[[], Run],
+    display: PlainDisplay | RichDisplay,
+    *,
+    minutes: float | None,
+    as_json: bool,
+) -> int:
+    """Begin a run and train it to its end, to a signal or for so many minutes; returns the exit code."""
+    stop = StopRequest(lambda why: display.noted(f"{why}: stopping after this update; Ctrl-C ends at once"), minutes)
     try:
         run = begin()
-        stop = StopRequest(lambda _: display.noted("stopping after this update; Ctrl-C again ends at once"))
         complete = _train(run, stop, display)
     except KeyboardInterrupt:
         if (out / "config.json").exists():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ilde.cli.printing import print_json, print_table
-from ilde.cli.verbs import UsageError, Verb, amount, natural_number, whole_number
+from ilde.cli.verbs import UsageError, Verb, amount, natural_number, time_argument, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +38,7 @@ def engine_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help=f"tries after a failure, from the last checkpoint (default: {RETRIES})",
     )
+    time_argument(parser)
     parser.add_argument(
         "--engine", choices=("local", "ray"), default="local", help="processes on this machine, or Ray tasks"
     )
@@ -69,6 +70,7 @@ def run_grid(args: argparse.Namespace) -> int:
         title=f"{grid.name}, {len(cells)} runs in {out}",
         how_to_go_on="the same command goes on",
         retries=args.retries,
+        minutes=args.minutes,
         as_json=args.json,
     )
     results = outcomes(standings, out)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 KEPT = "*.outcomes.json"
 """Names of files of outcomes in a folder of results."""
-FOR_RUNS = ("--budget", "--out", "--jobs", "--retries", "--engine", "--address", "--cpus", "--gpus")
+FOR_RUNS = ("--budget", "--out", "--jobs", "--retries", "--minutes", "--engine", "--address", "--cpus", "--gpus")
 """Options that say something of runs to be made."""
 
 
@@ -117,6 +117,7 @@ def _carry_out(args: argparse.Namespace, table: PaperTable, budget: str) -> tupl
         title=title,
         how_to_go_on=going_on,
         retries=args.retries,
+        minutes=args.minutes,
         as_json=args.json,
     )
     return gather([out]).outcomes, code

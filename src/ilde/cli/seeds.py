@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ilde.config import RunConfig
 
 
-def train_seeds(config: RunConfig, seeds: Sequence[int], out: Path, *, as_json: bool) -> int:
+def train_seeds(config: RunConfig, seeds: Sequence[int], out: Path, *, minutes: float | None, as_json: bool) -> int:
     """Train one run per seed in `out/seed-K`; returns 0 if all finished, else the first other exit code."""
     cells = [Cell(f"seed-{seed}", replace(config, seed=seed)) for seed in seeds]
     _check(config, [out / cell.id for cell in cells])
@@ -32,6 +32,7 @@ def train_seeds(config: RunConfig, seeds: Sequence[int], out: Path, *, as_json: 
         title=f"{len(seeds)} runs in {out}, preset {config.preset}, {at_once} at a time",
         how_to_go_on=f"`ilde resume {out}/seed-K` goes on with each",
         retries=0,
+        minutes=minutes,
         as_json=as_json,
     )
     results = outcomes(standings, out)

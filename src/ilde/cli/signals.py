@@ -1,32 +1,36 @@
-"""Ctrl-C and SIGTERM while training: the update in progress is finished, then the run stops."""
+"""What ends training early: Ctrl-C, SIGTERM, time that is up; the update in progress is finished before that."""
 
 from __future__ import annotations
 
+import math
 import signal
+import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+TIME_IS_UP = 124
+"""The exit code of a command that used up its time, as `timeout` has it."""
 
 
 class StopRequest:
-    """While entered, notes the first signal instead of dying of it; a second Ctrl-C raises `KeyboardInterrupt`."""
+    """While entered, notes the first signal instead of dying of it; Ctrl-C after that raises `KeyboardInterrupt`."""
 
-    def __init__(self, heard: Callable[[int], None]) -> None:
-        """Call `heard` with the number of each signal."""
+    def __init__(self, heard: Callable[[str], None], minutes: float | None = None) -> None:
+        """Call `heard` with each reason to stop; the time given, if any, counts from now."""
         self._heard = heard
+        self._deadline = math.inf if minutes is None else time.monotonic() + 60.0 * minutes
         self._former: dict[int, Any] = {}
-        self.signal: int | None = None
+        self.exit_code = 0
+        """What a shell reports of a process that died of the signal, 130 or 143, or of time that is up; 0 at first."""
 
     def __call__(self) -> bool:
         """Whether to stop."""
-        return self.signal is not None
-
-    @property
-    def exit_code(self) -> int:
-        """What a shell reports of a process that died of the signal: 130 or 143; 0 without one."""
-        return 0 if self.signal is None else 128 + self.signal
+        if not self.exit_code and time.monotonic() >= self._deadline:
+            self.exit_code = TIME_IS_UP
+            self._heard("time is up")
+        return bool(self.exit_code)
 
     def __enter__(self) -> Self:
         self._former = {number: signal.signal(number, self._receive) for number in SIGNALS}
@@ -39,8 +43,8 @@ class StopRequest:
             signal.signal(number, handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        again = self.signal is not None
-        self.signal = self.signal or number
-        self._heard(number)
+        again = bool(self.exit_code)
+        self.exit_code = self.exit_code or 128 + number
+        self._heard(signal.Signals(number).name)
         if again and number == signal.SIGINT:
             raise KeyboardInterrupt

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ilde.cli.settings import NAMED, default_out, setting_names
-from ilde.cli.verbs import Verb
+from ilde.cli.verbs import Verb, time_argument
 
 if TYPE_CHECKING:
     from ilde.launch import Run
@@ -24,6 +24,7 @@ def _train_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", metavar="NAME", help="where networks live: auto, cpu or cuda (default: auto)")
     parser.add_argument("--preset", metavar="NAME", help="one of `ilde presets` (default: by method and environment)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: runs/ENV-METHOD-SEED)")
+    time_argument(parser)
 
 
 def run_train(args: argparse.Namespace) -> int:
@@ -40,7 +41,7 @@ def run_train(args: argparse.Namespace) -> int:
     if args.seeds is not None:
         seeds = parse_seeds(args.seeds, mark="--")
         out = args.out or default_out(config.env, config.method)
-        return train_seeds(config, seeds, out, as_json=args.json)
+        return train_seeds(config, seeds, out, minutes=args.minutes, as_json=args.json)
     out = args.out or default_out(config.env, config.method, config.seed)
 
     def begin() -> Run:
@@ -49,11 +50,12 @@ def run_train(args: argparse.Namespace) -> int:
             display.noted(f"preset {config.preset}, chosen for {config.method} on {config.env}; --preset names another")
         return run
 
-    return drive(out, begin, display, as_json=args.json)
+    return drive(out, begin, display, minutes=args.minutes, as_json=args.json)
 
 
 def _resume_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", type=Path, help="a folder that `ilde train` wrote")
+    time_argument(parser)
 
 
 def run_resume(args: argparse.Namespace) -> int:
@@ -68,7 +70,7 @@ def run_resume(args: argparse.Namespace) -> int:
         display.noted(f"{args.run}: finished at {status.env_steps:,} steps; nothing is left to do")
         print_outcome(args.run, as_json=args.json)
         return 0
-    return drive(args.run, lambda: resume(args.run, display), display, as_json=args.json)
+    return drive(args.run, lambda: resume(args.run, display), display, minutes=args.minutes, as_json=args.json)
 
 
 VERBS = (

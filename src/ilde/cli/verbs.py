@@ -138,3 +138,18 @@ def amount(text: str) -> float:
     if not 0 <= number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
     return number
+
+
+def minutes(text: str) -> float:
+    """A length of time above 0."""
+    number = amount(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError(f"{text!r}: name a time above 0")
+    return number
+
+
+def time_argument(parser: argparse.ArgumentParser) -> None:
+    """How long a command that trains may take."""
+    parser.add_argument(
+        "--minutes", type=minutes, metavar="M", help="save and stop after so long, exit code 124; can be gone on with"
+    )
