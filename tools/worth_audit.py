@@ -10,22 +10,26 @@ demonstrator's recorded game, part by part, whatever terms and weights are put a
 
 - `distance`: the error of the predicted successor, as the paper has it, features limited to 5 spreads;
 - `what lasts`: of each feature the least error of the last 32 steps, then the logarithm of 1 and their mean; features
-  without a limit, floored at a tenth of the median spread, their scale from random and held actions in whole games. A
-  flash, a death, whatever moves does not last; another scene, another score do. A candidate: no reward of the library;
-- `what lasts, beginnings`: the same where chance is known by the first 312 steps of its games alone, as by the 10,000
-  background steps of a run with 32 games.
+  without a limit, floored at a tenth of the median spread. A flash, a death, whatever moves does not last; another
+  scene, another score do;
+- `what lasts beyond chance`: of each feature only what exceeds the 98% quantile of that along play of chance. What
+  hands that know nothing come to see as well, a corner, lives lost, is no news.
+
+Chance is random, held and single actions in whole games, and gives the last two the scale of their features; that of
+the first comes from the first 312 steps of random games, as in a run of 32 games with 10,000 background steps. The last
+two are candidates: no reward of the library.
 
 Only steps that are at least 32 into a life count; in the recorded game lives are not marked. `with points` is the rank
 correlation of what the demonstrator's steps are worth with its score so far. No training and no GPU; points are read to
-judge, never to pay. Three to five minutes a game on one core, 4 GiB.
+judge, never to pay. Four to six minutes a game on one core, 5 GiB.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +58,8 @@ LASTING, HOLD = 32, 30.0
 """Steps an error has to last, and for how many on average a held action is held."""
 PARTS, CHUNK = 8, 128
 """Parts of the demonstrator's game, and steps whose features are computed at a time."""
+EVERY = 8
+"""Of how many steps of chance one is kept, for the scale of features and to know what lasts there."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +69,16 @@ class Reading:
     settings: str
     lasts: bool
     """Whether only what lasts counts."""
-    whole: bool
-    """Whether the scale of features comes from whole games of random and held actions, or beginnings of random ones."""
+    beyond: float | None = None
+    """Quantile of what lasts along play of chance, beyond which it counts; None counts all."""
 
 
 FIT = "rewards.generative.epochs=100 rewards.generative.log-variance-limit=4"
 RAW = f"{FIT} rewards.features.clip=0 rewards.features.floor=0.1"
 READINGS = {
-    "distance": Reading(FIT, lasts=False, whole=False),
-    "what lasts": Reading(RAW, lasts=True, whole=True),
-    "what lasts, beginnings": Reading(RAW, lasts=True, whole=False),
+    "distance": Reading(FIT, lasts=False),
+    "what lasts": Reading(RAW, lasts=True),
+    "what lasts beyond chance": Reading(RAW, lasts=True, beyond=0.98),
 }
 
 
@@ -129,39 +135,62 @@ def fitted(settings: str, envs: EnvBatch, fragment: Transitions, chance: Transit
     return mix
 
 
-@torch.no_grad()
-def worth(mix: RewardMix, steps: Transitions, *, lasts: bool) -> Tensor:
-    """What steps (T, N) are worth, as one list in their order, those at the beginning of a life left out."""
-    model = mix.terms["giril"].model
-    assert isinstance(model, GenerativeReward)
-    deviations = []
-    for part in torch.arange(len(steps.terminated)).split(CHUNK):
-        known = encode(steps[part], mix.space, mix.code)
-        squared = (model.net.decode_next(known.action, known.features) - known.next_features).square()
-        deviations.append(squared if lasts else squared.mean(-1, keepdim=True))
-    deviation = torch.cat(deviations)
-    settled = least_of_the_last(deviation, LASTING) if lasts else deviation[LASTING - 1 :]
-    paid = settled.mean(-1).log1p() if lasts else settled.squeeze(-1)
-    return paid[ages(steps.terminated)[LASTING - 1 :] >= LASTING - 1]
+@dataclass(frozen=True)
+class Judge:
+    """A fitted model and what it counts."""
+
+    mix: RewardMix
+    lasts: bool
+    usual: Tensor | None = None
+    """What lasts of each feature along play of chance, where only what exceeds it counts."""
+
+    @torch.no_grad()
+    def deviation(self, steps: Transitions) -> Tensor:
+        """The squared error of each feature, or of what lasts of it, at all steps far enough into a life (B, F)."""
+        model, found = self.mix.terms["giril"].model, []
+        assert isinstance(model, GenerativeReward)
+        for part in torch.arange(len(steps.terminated)).split(CHUNK):
+            known = encode(steps[part], self.mix.space, self.mix.code)
+            squared = (model.net.decode_next(known.action, known.features) - known.next_features).square()
+            found.append(squared if self.lasts else squared.mean(-1, keepdim=True))
+        settled = least_of_the_last(torch.cat(found), LASTING) if self.lasts else torch.cat(found)[LASTING - 1 :]
+        return settled[ages(steps.terminated)[LASTING - 1 :] >= LASTING - 1]
+
+    def worth(self, steps: Transitions) -> Tensor:
+        """What steps (T, N) are worth, as one list in their order, those at the beginning of a life left out."""
+        error = self.deviation(steps)
+        if self.usual is not None:
+            error = (error - self.usual).clamp(min=0.0)
+        return error.mean(-1).log1p() if self.lasts else error.squeeze(-1)
 
 
-def ways(envs: EnvBatch, seed: int) -> Iterator[tuple[str, Transitions]]:
+def quantile(plays: Sequence[Transitions], judge: Judge, share: float) -> Tensor:
+    """What lasts of each feature along some plays, in all but such a share of their steps."""
+    known = torch.cat([judge.deviation(steps)[::EVERY] for steps in plays]).sort(0).values
+    return known[int(share * (len(known) - 1))].clone()
+
+
+def ways(envs: EnvBatch, seed: int, role: str) -> Iterator[tuple[str, Transitions]]:
     """Ways of playing that nobody has to learn."""
-    yield "random", play(envs, GAME, 1.0, torch_generator(seed, "random"))
-    yield "held", play(envs, GAME, HOLD, torch_generator(seed, "held"))
+    generator = torch_generator(seed, role)
+    yield "random", play(envs, GAME, 1.0, generator)
+    yield "held", play(envs, GAME, HOLD, generator)
     for action in range(_actions(envs)):
-        yield f"action {action}", play(envs, ACTION, 1.0, torch_generator(seed, "none"), action)
+        yield f"action {action}", play(envs, ACTION, 1.0, generator, action)
 
 
-def models(envs: EnvBatch, fragment: Transitions, seed: int) -> dict[str, RewardMix]:
-    """The model of each reading."""
-    chance = play(envs, GAME, 1.0, torch_generator(seed, "background"))
-    beginnings = chance.map(lambda x: x[:BEGINNING]).flatten()
-    whole = joined(chance.flatten(), play(envs, GAME, HOLD, torch_generator(seed, "held background")).flatten())
-    return {
-        name: fitted(reading.settings, envs, fragment, whole if reading.whole else beginnings, seed)
-        for name, reading in READINGS.items()
-    }
+def judges(envs: EnvBatch, fragment: Transitions, seed: int) -> dict[str, Judge]:
+    """Each reading, having learned what it learns before interaction."""
+    chance = [steps for _, steps in ways(envs, seed, "background")]
+    beginnings = chance[0].map(lambda x: x[:BEGINNING]).flatten()
+    whole = joined(*(steps.map(lambda x: x[::EVERY]).flatten() for steps in chance))
+    found = {}
+    for name, reading in READINGS.items():
+        mix = fitted(reading.settings, envs, fragment, whole if reading.lasts else beginnings, seed)
+        judge = Judge(mix, reading.lasts)
+        usual = None if reading.beyond is None else quantile(chance, judge, reading.beyond)
+        found[name] = replace(judge, usual=usual)
+    return found
 
 
 def measure(game: str, seed: int) -> dict[str, Any]:
@@ -169,17 +198,17 @@ def measure(game: str, seed: int) -> dict[str, Any]:
     fragment, recorded = resolve(f"{game}/one-life-v0:0.1"), resolve(f"{game}/full-v0")
     envs = make_envs(recorded.header.env_id, NUM_ENVS, seed, clip_actions=True)
     try:
-        mixes = models(envs, fragment.transitions(), seed)
+        known = judges(envs, fragment.transitions(), seed)
         rows: dict[str, dict[str, Any]] = {name: {} for name in READINGS}
-        for way, steps in ways(envs, seed):
-            for name, mix in mixes.items():
-                rows[name][way] = float(worth(mix, steps, lasts=READINGS[name].lasts).mean())
+        for way, steps in ways(envs, seed, "play"):
+            for name, judge in known.items():
+                rows[name][way] = float(judge.worth(steps).mean())
     finally:
         envs.close()
     whole = recorded.transitions().map(lambda x: x.unsqueeze(1))
     points = np.concatenate([episode.reward for episode in recorded.episodes]).cumsum()[LASTING - 1 :]
-    for name, mix in mixes.items():
-        along = worth(mix, whole, lasts=READINGS[name].lasts)
+    for name, judge in known.items():
+        along = judge.worth(whole)
         rows[name]["demonstrator"] = [float(part.mean()) for part in along.chunk(PARTS)]
         rows[name]["with_points"] = float(spearmanr(along.numpy(), points).statistic)
     scores = [float(part[0]) for part in torch.as_tensor(points).chunk(PARTS)]

@@ -50,18 +50,19 @@ def test_a_held_action_is_held_and_a_single_one_for_ever(audit: ModuleType) -> N
 def test_a_game_is_audited(audit: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     small = "rewards.hidden=8 rewards.generative.epochs=1"
     readings = {
-        "far": audit.Reading(small, lasts=False, whole=False),
-        "lasting": audit.Reading(small, lasts=True, whole=True),
+        "far": audit.Reading(small, lasts=False),
+        "lasting": audit.Reading(small, lasts=True),
+        "news": audit.Reading(small, lasts=True, beyond=0.5),
     }
     monkeypatch.setattr(audit, "READINGS", readings)
     document = audit._measured(["qbert"], seed=0)
     (game,) = document["games"]
-    far, lasting = game["rows"].values()
+    far, lasting, news = game["rows"].values()
     assert game["scores"][0] < game["scores"][1]
     assert set(far) == {"random", "held", *(f"action {k}" for k in range(6)), "demonstrator", "with_points"}
-    assert 0.0 < lasting["random"] < far["random"]
+    assert 0.0 < news["random"] < lasting["random"]
     rows = audit.table(document).rows
-    assert [row[1] for row in rows] == ["points so far", "far", "lasting"]
+    assert [row[1] for row in rows] == ["points so far", "far", "lasting", "news"]
     assert rows[2][5] == f"{lasting['demonstrator'][0] / lasting['random']:.2f}"
 
 
