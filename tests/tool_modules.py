@@ -11,7 +11,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def load_tool(name: str) -> ModuleType:
-    """The script of that name."""
+    """The script of that name, which finds others beside it as when it is run."""
+    if str(ROOT / "tools") not in sys.path:
+        sys.path.append(str(ROOT / "tools"))
     spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

@@ -13,24 +13,22 @@ per step and of the discounted return, each over its mean, and the return's corr
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import torch
+from game_audits import audit, audit_parser
 from torch import Tensor
 
 from ilde.config import find_preset
-from ilde.data import Transitions, UserError
+from ilde.data import Transitions
 from ilde.demos import resolve
 from ilde.envs import make_envs
 from ilde.nets.features import FeatureConfig
 from ilde.prepare import random_rollout
 from ilde.reports.tables import WordTable
-from ilde.reports.writing import publish, read_kept
 from ilde.rewards.base import encode
 from ilde.rewards.build import build_reward
 from ilde.rewards.compose import RewardMix
@@ -171,22 +169,9 @@ def _measured(games: list[str], epochs: int, seed: int) -> dict[str, Any]:
 
 def main() -> int:
     """Measure or read, then print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("games", nargs="*", help="folders of bundled demonstrations, such as beam_rider")
-    parser.add_argument("--from", dest="kept", type=Path, help="read what --json wrote")
+    parser = audit_parser(__doc__)
     parser.add_argument("--fit", type=int, default=0, metavar="N", help="fit the generative model, N passes")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--markdown", type=Path)
-    args = parser.parse_args()
-    if bool(args.games) == bool(args.kept):
-        parser.error("name games, or give --from FILE")
-    try:
-        document = read_kept(args.kept, table) if args.kept else _measured(args.games, args.fit, args.seed)
-        publish(document, "Curiosity, audited", [table(document)], kept=args.json, words=args.markdown)
-    except UserError as error:
-        sys.exit(str(error))
-    return 0
+    return audit(parser, "Curiosity, audited", table, lambda args: _measured(args.games, args.fit, args.seed))
 
 
 if __name__ == "__main__":

@@ -13,12 +13,11 @@ not that nothing shows, and what shows earlier than is looked at is not seen.
 
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
 import torch
+from game_audits import audit, audit_parser
 from torch import Tensor
 
 from ilde.collector import Collector
@@ -27,7 +26,6 @@ from ilde.envs import make_envs
 from ilde.nets.policy import UniformPolicy
 from ilde.randomness import torch_generator
 from ilde.reports.tables import WordTable
-from ilde.reports.writing import publish, read_kept
 
 NUM_ENVS, STEPS, PART = 16, 1500, 100
 """Games side by side, steps of each, and how many are played before their frames are let go of."""
@@ -122,21 +120,8 @@ def _measured(games: list[str], seed: int) -> dict[str, Any]:
 
 def main() -> int:
     """Measure or read, then print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("games", nargs="*", help="such as BeamRider")
-    parser.add_argument("--from", dest="kept", type=Path, help="read what --json wrote")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--markdown", type=Path)
-    args = parser.parse_args()
-    if bool(args.games) == bool(args.kept):
-        parser.error("name games, or give --from FILE")
-    try:
-        document = read_kept(args.kept, table) if args.kept else _measured(args.games, args.seed)
-        publish(document, "Deaths, audited", [table(document)], kept=args.json, words=args.markdown)
-    except UserError as error:
-        sys.exit(str(error))
-    return 0
+    parser = audit_parser(__doc__, "such as BeamRider")
+    return audit(parser, "Deaths, audited", table, lambda args: _measured(args.games, args.seed))
 
 
 if __name__ == "__main__":

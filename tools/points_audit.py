@@ -23,12 +23,11 @@ well here has to be tried.
 
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
 import torch
+from game_audits import audit, audit_parser
 from torch import Tensor
 
 from ilde.collector import Collector
@@ -42,7 +41,6 @@ from ilde.nets.policy import UniformPolicy
 from ilde.prepare import random_rollout
 from ilde.randomness import torch_generator
 from ilde.reports.tables import WordTable
-from ilde.reports.writing import publish, read_kept
 from ilde.rewards.base import encode
 from ilde.rewards.build import build_reward
 from ilde.rewards.compose import RewardMix
@@ -237,24 +235,16 @@ def _chosen(words: list[str]) -> dict[str, str]:
 
 def main() -> int:
     """Measure or read, then print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("games", nargs="*", help="folders of bundled demonstrations, such as beam_rider")
+    parser = audit_parser(__doc__, seed=100)
     parser.add_argument(
         "--reading", action="append", default=[], help=f"NAME: SETTINGS, or {TABLES}, instead of the usual ones"
     )
-    parser.add_argument("--from", dest="kept", type=Path, help="read what --json wrote")
-    parser.add_argument("--seed", type=int, default=100)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--markdown", type=Path)
-    args = parser.parse_args()
-    if bool(args.games) == bool(args.kept):
-        parser.error("name games, or give --from FILE")
-    try:
-        document = read_kept(args.kept, table) if args.kept else _measured(args.games, _chosen(args.reading), args.seed)
-        publish(document, "Curiosity and points, audited", [table(document)], kept=args.json, words=args.markdown)
-    except UserError as error:
-        sys.exit(str(error))
-    return 0
+    return audit(
+        parser,
+        "Curiosity and points, audited",
+        table,
+        lambda args: _measured(args.games, _chosen(args.reading), args.seed),
+    )
 
 
 if __name__ == "__main__":

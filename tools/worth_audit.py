@@ -26,16 +26,15 @@ judge, never to pay. Four to six minutes a game on one core, 5 GiB.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import torch
+from game_audits import audit, audit_parser
 from scipy.stats import spearmanr
 from torch import Tensor
 
@@ -45,7 +44,6 @@ from ilde.envs import make_envs
 from ilde.envs.base import EnvBatch
 from ilde.randomness import torch_generator
 from ilde.reports.tables import WordTable
-from ilde.reports.writing import publish, read_kept
 from ilde.rewards.base import encode
 from ilde.rewards.build import build_reward
 from ilde.rewards.compose import RewardMix
@@ -245,21 +243,8 @@ def _measured(games: list[str], seed: int) -> dict[str, Any]:
 
 def main() -> int:
     """Measure or read, then print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("games", nargs="*", help="folders of bundled demonstrations, such as beam_rider")
-    parser.add_argument("--from", dest="kept", type=Path, help="read what --json wrote")
-    parser.add_argument("--seed", type=int, default=100)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--markdown", type=Path)
-    args = parser.parse_args()
-    if bool(args.games) == bool(args.kept):
-        parser.error("name games, or give --from FILE")
-    try:
-        document = read_kept(args.kept, table) if args.kept else _measured(args.games, args.seed)
-        publish(document, "Worth of play, audited", [table(document)], kept=args.json, words=args.markdown)
-    except UserError as error:
-        sys.exit(str(error))
-    return 0
+    parser = audit_parser(__doc__, seed=100)
+    return audit(parser, "Worth of play, audited", table, lambda args: _measured(args.games, args.seed))
 
 
 if __name__ == "__main__":
