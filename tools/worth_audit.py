@@ -21,7 +21,7 @@ two are candidates: no reward of the library.
 
 Only steps that are at least 32 into a life count; in the recorded game lives are not marked. `with points` is the rank
 correlation of what the demonstrator's steps are worth with its score so far. No training and no GPU; points are read to
-judge, never to pay. Four to six minutes a game on one core, 5 GiB.
+judge, never to pay. Some five minutes a game on one core, 6 GiB.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from tool_modules import ROOT, load_tool
         ("points_audit", "excess-audit"),
         ("points_audit", "points-audit"),
         ("term_audit", "term-audit"),
+        ("worth_audit", "worth-audit"),
     ],
 )
 def test_a_published_table_is_rebuilt_byte_for_byte(
