@@ -15,13 +15,15 @@ demonstrator's recorded game, part by part, whatever terms and weights are put a
 - `what lasts beyond chance`: of each feature only what exceeds the 98% quantile of that along play of chance. What
   hands that know nothing come to see as well, a corner, lives lost, is no news.
 
-Chance is random, held and single actions in whole games, and gives the last two the scale of their features; that of
+Chance is random and held actions in whole games and single ones for 320 steps, and gives the last two the scale of their features; that of
 the first comes from the first 312 steps of random games, as in a run of 32 games with 10,000 background steps. The last
 two are candidates: no reward of the library.
 
 Only steps that are at least 32 into a life count; in the recorded game lives are not marked. `with points` is the rank
 correlation of what the demonstrator's steps are worth with its score so far. No training and no GPU; points are read to
-judge, never to pay. Some five minutes a game on one core, 6 GiB.
+judge, never to pay. Single actions are judged over 320 steps, where less has happened than in a whole game, and the
+last reading has seen nearly the same ones among chance: below 1 there is its making, not a finding. Some five minutes
+a game on one core, 6 GiB.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ LASTING, HOLD = 32, 30.0
 PARTS, CHUNK = 8, 128
 """Parts of the demonstrator's game, and steps whose features are computed at a time."""
 EVERY = 8
-"""Of how many steps of chance one is kept, for the scale of features and to know what lasts there."""
+"""Of how many steps of chance one is kept, for the scale of features and to know what lasts there. For the latter
+they are counted across games, of which there are as many: while none has died it is one and the same that is kept."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ class Judge:
 
 
 def quantile(plays: Sequence[Transitions], judge: Judge, share: float) -> Tensor:
-    """What lasts of each feature along some plays, in all but such a share of their steps."""
+    """What lasts of each feature along some plays and is not exceeded in such a share of their steps."""
     known = torch.cat([judge.deviation(steps)[::EVERY] for steps in plays]).sort(0).values
     return known[int(share * (len(known) - 1))].clone()
 

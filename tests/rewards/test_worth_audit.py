@@ -47,6 +47,19 @@ def test_a_held_action_is_held_and_a_single_one_for_ever(audit: ModuleType) -> N
     assert float(fresh) == pytest.approx(1 / 6, abs=0.08)
 
 
+def test_a_quantile_is_what_so_many_steps_do_not_exceed(audit: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Told:
+        """A judge that is shown its answers."""
+
+        def deviation(self, steps: torch.Tensor) -> torch.Tensor:
+            return steps
+
+    monkeypatch.setattr(audit, "EVERY", 1)
+    one, other = torch.tensor([[5.0, 0], [1, 0], [4, 9]]), torch.tensor([[2.0, 0], [3, 0]])
+    assert audit.quantile([one, other], Told(), 0.75).tolist() == [4, 0]
+    assert audit.quantile([one, other], Told(), 1.0).tolist() == [5, 9]
+
+
 def test_a_game_is_audited(audit: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     small = "rewards.hidden=8 rewards.generative.epochs=1"
     readings = {
