@@ -15,9 +15,9 @@ demonstrator's recorded game, part by part, whatever terms and weights are put a
 - `what lasts beyond chance`: of each feature only what exceeds the 98% quantile of that along play of chance. What
   hands that know nothing come to see as well, a corner, lives lost, is no news.
 
-Chance is random and held actions in whole games and single ones for 320 steps, and gives the last two the scale of their features; that of
-the first comes from the first 312 steps of random games, as in a run of 32 games with 10,000 background steps. The last
-two are candidates: no reward of the library.
+Chance is random and held actions in whole games and single ones for 320 steps. It gives the last two the scale of their
+features; that of the first comes from the first 312 steps of random games, as in a run of 32 games with 10,000
+background steps. The last two are candidates: no reward of the library.
 
 Only steps that are at least 32 into a life count; in the recorded game lives are not marked. `with points` is the rank
 correlation of what the demonstrator's steps are worth with its score so far. No training and no GPU; points are read to
