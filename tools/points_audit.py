@@ -10,13 +10,13 @@ and each reading (settings of the preset `atari`, the generative model fitted to
 the correlation of the curiosity's discounted return with that of the points, each ending with a life; beside it what an
 alive bonus reaches, and what the two reach together, with the curiosity at its weight and two alive bonuses in the
 place of imitation and state entropy, all divided by the spread of their returns. `range` is the curiosity's spread over
-its mean per step, `living` how far it pays for living itself. Of the error behind it, steps before a death apart:
-`reach` is how many times its median it is in one step of a hundred, `constant`, 2 over that and at most 1, what the
-tables multiply its weight by, `before points` and `after points` its mean, in medians, just before and from steps that
-score.
+its mean per step, `living` how far it pays for living itself; `kind` follows from the two, and the paper's tables from
+the kind of `change, nearly raw` (ADR 14). Of the error behind it, steps before a death apart: `reach` is how many times
+its median it is in one step of a hundred, `before points` and `after points` its mean, in medians, just before and from
+steps that score.
 
 The reading `tables` is what the paper's tables are run with, game by game. No training and no GPU: two to five minutes
-a game and reading on one core. Points are read here to choose among readings, and not for the reach; no learner sees
+a game and reading on one core. Points are read here to choose among readings, and not for the kind; no learner sees
 them. A reward may go with points along random play and still be best served by something else: a reading that looks
 well here has to be tried.
 """
@@ -66,8 +66,8 @@ CUT = 200
 """Last steps whose returns are left out, for they are cut off."""
 LAMBDA = 10.0
 """λ of the paper."""
-CALM = 2.0
-"""The largest reach of a curiosity that keeps its whole weight."""
+STEADY, ALIVE = 1.0, 0.95
+"""The largest range of a curiosity that does not burst, and how far it goes with living if it is hardly anything else."""
 BEFORE, AFTER = 8, 16
 """Steps looked at before and from a step that scores."""
 
@@ -120,9 +120,11 @@ def around_points(error: Tensor, scored: Tensor, ended: Tensor, dying_steps: int
     return {name: round(float(mean / usual), 2) for name, mean in means.items()}
 
 
-def constant(reached: float) -> float:
-    """The part of its weight that the tables leave a curiosity of such a reach."""
-    return min(1.0, round(CALM / reached, 2))
+def kind(row: dict[str, float]) -> str:
+    """How a curiosity behaves along random play, whatever the points."""
+    if row["range"] > STEADY:
+        return "bursts"
+    return "alive bonus" if row["living"] > ALIVE else "steady"
 
 
 def as_tabled(game: str) -> str:
@@ -197,11 +199,11 @@ def table(document: dict[str, Any]) -> WordTable:
     for game in document["games"]:
         for reading, row in game["rows"].items():
             of_error = tuple(f"{row[key]:g}" if key in row else "-" for key in ("reach", "before", "after"))
-            weight = (f"{row['weight']:g}", f"{constant(row['reach']):g}" if "reach" in row else "-")
+            weight = (f"{row['weight']:g}", kind(row))
             figures = (row[key] for key in ("range", "living"))
             correlated = (row[f"{name}{part}"] for name in DISCOUNTS for part in ("_alive", "", "_together"))
             lines.append((game["game"], reading, *weight, *of_error, *(f"{x:.2f}" for x in (*figures, *correlated))))
-    columns = ("game", "reading", "weight", "constant", "reach", "before points", "after points", "range", "living")
+    columns = ("game", "reading", "weight", "kind", "reach", "before points", "after points", "range", "living")
     columns += ("alive bonus and points", "curiosity and points", "together and points")
     columns += ("alive, soon", "curiosity, soon", "together, soon")
     return WordTable("Curiosity and points along random play", columns, tuple(lines), document["notes"])
@@ -211,9 +213,9 @@ def _measured(games: list[str], readings: dict[str, str], seed: int) -> dict[str
     notes = [
         f"correlations of discounted returns (0.99 a step; `soon`: 0.94), {NUM_ENVS} games of random play, "
         f"{ROLLOUT * ROLLOUTS:,} steps each, seed {seed}",
-        f"reach: how many times its median the error is in one step of a hundred; constant: {CALM:g} over it, "
-        f"at most 1; before and after points: its mean over {BEFORE} steps before and {AFTER} from one that scores, "
-        "in medians",
+        f"kind: bursts with a range above {STEADY:g}, else alive bonus with more than {ALIVE:g} for living, else steady",
+        "reach: how many times its median the error is in one step of a hundred; before and after points: its mean "
+        f"over {BEFORE} steps before and {AFTER} from one that scores, in medians",
         *(f"{name}: `{words}`" for name, words in readings.items() if name != TABLES),
         *(f"{TABLES}, {game}: `{as_tabled(game)}`" for game in games if TABLES in readings),
     ]

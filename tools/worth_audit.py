@@ -58,9 +58,9 @@ LASTING, HOLD = 32, 30.0
 """Steps an error has to last, and for how many on average a held action is held."""
 PARTS, CHUNK = 8, 128
 """Parts of the demonstrator's game, and steps whose features are computed at a time."""
-EVERY = 8
-"""Of how many steps of chance one is kept, for the scale of features and to know what lasts there. For the latter
-they are counted across games, of which there are as many: while none has died it is one and the same that is kept."""
+EVERY = 7
+"""Of how many steps of chance one is kept, for the scale of features and to know what lasts there. They are counted
+across games, so that it must not divide their number: it would keep the same games again and again."""
 
 
 @dataclass(frozen=True)

@@ -150,33 +150,38 @@ def test_smoke_and_hours_differ_from_the_paper_in_nothing_but_their_cost() -> No
             config.rewards.scale.terms,
             config.rewards.generative.log_variance_limit,
         )
-        assert read == (0.08, "all", 4.0)
+        assert read == (0.02, "all", 4.0)
     # What a budget sets goes before what the paper leaves open.
-    assert (other.rewards.generative.epochs, tiny.rewards.generative.epochs) == (100, 10)
+    steady = [cells("atari", budget)["krull/ilde/seed-0"].rewards.generative for budget in ("hours", "smoke")]
+    assert [generative.epochs for generative in steady] == [100, 10]
     assert replace(hours["qbert/vail/seed-0"], method="ilde") == other
 
 
-def test_what_depends_on_the_game_is_as_it_was_measured() -> None:
-    audits = {name: json.loads((ROOT / "results" / f"{name}-audit.json").read_text()) for name in ("excess", "dying")}
-    reach = {game["game"]: game["rows"]["tables"]["reach"] for game in audits["excess"]["games"]}
+def test_what_depends_on_the_game_follows_from_what_was_measured() -> None:
+    audits = {name: json.loads((ROOT / "results" / f"{name}-audit.json").read_text()) for name in ("points", "dying")}
+    measured = {game["game"]: game["rows"]["change, nearly raw"] for game in audits["points"]["games"]}
     shown = {f"ALE/{game['game']}-v5": game["shown"] for game in audits["dying"]["games"]}
     runs = [run for name, run in cells("atari", "hours").items() if name.endswith("/ilde/seed-0")]
-    assert len(runs) == len(reach) == len(shown) == 6
-    constant = load_tool("points_audit").constant
+    assert len(runs) == len(measured) == len(shown) == 6
+    kind = load_tool("points_audit").kind
+    seen = set()
     for run in runs:
-        folder = str(run.demos).partition("/")[0]
-        assert run.rewards.curiosity_factor == constant(reach[folder])
+        curiosity, features = run.rewards.generative, run.rewards.features
+        seen.add(found := kind(measured[str(run.demos).partition("/")[0]]))
+        assert run.rewards.curiosity_factor == (0.02 if found == "bursts" else 1.0)
+        assert (curiosity.predicts == "change") == (found != "bursts")
+        assert (features.clip == 0) == (found == "steady")
+        assert (curiosity.surprise_floor > 0) == (found == "alive bonus")
         # Games that show nothing have twenty all the same: not every death is a flash of the whole screen.
-        assert run.rewards.generative.dying_steps == max(20, shown[run.env])
+        assert curiosity.dying_steps == (0 if found == "bursts" else max(20, shown[run.env]))
+    assert seen == {"bursts", "alive bonus", "steady"}
 
 
 def test_the_protocol_says_what_curiosity_is_paid_for_on_games() -> None:
     (said,) = [point.ours for point in paper_table("atari").protocol if point.point == "what curiosity pays for"]
-    runs = cells("atari", "hours")
-    one, beam_rider = (runs[f"{game}/ilde/seed-0"].rewards.generative for game in ("qbert", "beam_rider"))
-    assert f"beyond {one.surprise_floor:g} medians of the rollout, counted up to {one.surprise_limit:g}" in said
-    assert f"{one.dying_steps} of them, {beam_rider.dying_steps} on BeamRider" in said
-    assert one.predicts == "change"
+    excess = cells("atari", "hours")["star_gunner/ilde/seed-0"].rewards.generative
+    assert f"beyond {excess.surprise_floor:g} medians of the rollout, counted up to {excess.surprise_limit:g}" in said
+    assert f"the {excess.dying_steps} steps before a death" in said
 
 
 def test_demonstrators_are_not_told_how_their_pupils_are_paid() -> None:

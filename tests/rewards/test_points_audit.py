@@ -63,7 +63,12 @@ def test_reach_leaves_out_what_comes_before_a_death(audit: ModuleType) -> None:
     ended[59, 0] = True
     assert audit.reach(error, ended, dying_steps=9) == 3.0
     assert audit.reach(error, ended, dying_steps=0) == 100.0
-    assert (audit.constant(3.0), audit.constant(1.5)) == (0.67, 1.0)
+
+
+def test_a_curiosity_is_of_a_kind_by_its_range_and_by_what_it_has_to_do_with_living(audit: ModuleType) -> None:
+    assert audit.kind({"range": 1.01, "living": 0.99}) == "bursts"
+    assert audit.kind({"range": 0.5, "living": 0.96}) == "alive bonus"
+    assert audit.kind({"range": 1.0, "living": 0.95}) == "steady"
 
 
 def test_an_error_is_told_before_and_after_points(audit: ModuleType) -> None:
@@ -81,14 +86,12 @@ def test_an_error_is_told_before_and_after_points(audit: ModuleType) -> None:
 
 
 def test_the_tables_have_a_reading_for_each_of_their_games(audit: ModuleType) -> None:
-    read = {game: audit.as_tabled(game).split() for game in ("beam_rider", "qbert")}
+    read = {game: audit.as_tabled(game).split() for game in ("beam_rider", "qbert", "krull")}
     for words in read.values():
         assert len(words) == len({word.partition("=")[0] for word in words})
-        assert {"rewards.generative.predicts=change", "rewards.features.floor=1.0"} < set(words)
-    assert set(read["beam_rider"]) - set(read["qbert"]) == {
-        "rewards.generative.dying-steps=60",
-        "rewards.curiosity-factor=0.15",
-    }
+        assert {"rewards.scale.terms=all", "rewards.generative.log-variance-limit=4"} < set(words)
+    assert read["beam_rider"] == read["qbert"]
+    assert "rewards.generative.predicts=change" in set(read["krull"]) - set(read["qbert"])
     with pytest.raises(UserError, match="breakout: no game"):
         audit.as_tabled("breakout")
 
@@ -106,8 +109,8 @@ def test_the_reading_of_the_tables_is_asked_for_by_its_name(
     document = json.loads(kept.read_text())
     assert document["command"].endswith("qbert --seed 100 --reading tables")
     assert document["notes"][-1] == f"tables, qbert: `{audit.as_tabled('qbert')}`"
-    ((game, reading, _, constant, reach, before, *_),) = audit.table(document).rows
-    assert (game, reading, constant, reach, before) == ("qbert", "tables", "0.5", "4", "-")
+    ((game, reading, _, kind, reach, before, *_),) = audit.table(document).rows
+    assert (game, reading, kind, reach, before) == ("qbert", "tables", audit.kind(row), "4", "-")
 
 
 @pytest.mark.parametrize(
