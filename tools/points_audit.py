@@ -67,7 +67,7 @@ CUT = 200
 LAMBDA = 10.0
 """λ of the paper."""
 STEADY, ALIVE = 1.0, 0.95
-"""The largest range of a curiosity that does not burst, and how far it goes with living if it is hardly anything else."""
+"""The largest range of a curiosity that does not burst, and how far it goes with living if it is little else."""
 BEFORE, AFTER = 8, 16
 """Steps looked at before and from a step that scores."""
 
@@ -213,7 +213,8 @@ def _measured(games: list[str], readings: dict[str, str], seed: int) -> dict[str
     notes = [
         f"correlations of discounted returns (0.99 a step; `soon`: 0.94), {NUM_ENVS} games of random play, "
         f"{ROLLOUT * ROLLOUTS:,} steps each, seed {seed}",
-        f"kind: bursts with a range above {STEADY:g}, else alive bonus with more than {ALIVE:g} for living, else steady",
+        f"kind: bursts with a range above {STEADY:g}, else alive bonus with more than {ALIVE:g} for living, "
+        "else steady",
         "reach: how many times its median the error is in one step of a hundred; before and after points: its mean "
         f"over {BEFORE} steps before and {AFTER} from one that scores, in medians",
         *(f"{name}: `{words}`" for name, words in readings.items() if name != TABLES),

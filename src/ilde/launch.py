@@ -216,6 +216,7 @@ def _ready(trainer: Trainer, demos: Demonstrations | None, folder: RunDirectory,
     else:
         if checkpoint.note:
             listener.noted(checkpoint.note)
+        check_same_kind_of_device(trainer, checkpoint.state)
         listener.noted("playing the open episodes again; for games on few cores that takes minutes")
         trainer.load_state_dict(checkpoint.state)
         folder.rewind(trainer.env_steps)
@@ -231,6 +232,14 @@ def check_demos_unchanged(provenance: dict[str, Any], demos: Demonstrations | No
     """Refuse to go on with other demonstrations than a run began with."""
     if demos is not None and provenance.get("demos_hash") != demos.content_hash:
         raise UserError(f"{config.demos}: not the demonstrations this run began with; restore them to resume it")
+
+
+def check_same_kind_of_device(trainer: Trainer, state: dict[str, Any]) -> None:
+    """Refuse to go on from random numbers that this device cannot draw, before anything is played again for minutes."""
+    if len(state["collector"]["generator"]) == len(trainer.collector.generator.get_state()):
+        return
+    here, there = ("a GPU", "a CPU") if trainer.device.type == "cuda" else ("a CPU", "a GPU")
+    raise UserError(f"this run was begun on {there}, whose random numbers {here} cannot go on with; resume it there")
 
 
 def _checkpoint_bytes(trainer: Trainer) -> int:

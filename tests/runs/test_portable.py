@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 import safetensors.torch
+import torch
 from tool_modules import load_tool
 
 from ilde.config import RunConfig
 from ilde.data import UserError
 from ilde.launch import resume, start
+from ilde.runs.checkpoint import read_checkpoint, write_checkpoint
 
 portable, tiny = load_tool("portable"), load_tool("tiny_run")
 ENV = "Hopper-v5"
@@ -137,3 +139,16 @@ def test_what_is_no_run_and_what_are_no_parts_is_said_in_one_line(
     portable.pack(run, tmp_path / "parts", 20_000)[1].unlink()
     with pytest.raises(UserError, match="part-001"):
         portable.unpack(tmp_path / "parts", tmp_path / "moved")
+
+
+def test_a_run_begun_on_a_gpu_is_refused_by_a_cpu_before_anything_is_played_again(
+    halfway: tuple[RunConfig, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run = halfway
+    newest = max((run / "checkpoints").iterdir())
+    state, header = read_checkpoint(newest)
+    state["collector"]["generator"] = torch.zeros(16, dtype=torch.uint8)  # a GPU's is a seed and an offset
+    write_checkpoint(newest.parent, int(newest.name), state, header=header)
+    monkeypatch.setattr("ilde.trainer.Trainer.load_state_dict", lambda *_: pytest.fail("something was restored"))
+    with pytest.raises(UserError, match="on a GPU, whose random numbers a CPU cannot go on with; resume it there"):
+        resume(run)
