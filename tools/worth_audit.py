@@ -96,12 +96,12 @@ def ages(ended: Tensor) -> Tensor:
 
 
 def play(envs: EnvBatch, steps: int, hold: float, generator: torch.Generator, action: int | None = None) -> Transitions:
-    """Steps (T, N): one action for ever, or random ones, each held for so many steps on average."""
+    """Steps (T, N), with their points: one action for ever, or random ones, each held for so many steps on average."""
     obs, rows = envs.reset(), []
     act = _drawn(envs, generator) if action is None else np.full(envs.num_envs, action)
     for _ in range(steps):
         step = envs.step(act)
-        rows.append((obs, act, step.next_obs, step.terminated, np.full(envs.num_envs, np.nan, np.float32)))
+        rows.append((obs, act, step.next_obs, step.terminated, step.reward.astype(np.float32)))
         obs = step.obs
         if action is None:
             anew = (torch.rand(envs.num_envs, generator=generator) * hold < 1).numpy()

@@ -17,6 +17,7 @@ from tool_modules import ROOT, load_tool
         ("model_audit", "model-audit"),
         ("points_audit", "excess-audit"),
         ("points_audit", "points-audit"),
+        ("settled_audit", "settled-audit"),
         ("term_audit", "term-audit"),
         ("worth_audit", "worth-audit"),
     ],
