@@ -19,7 +19,16 @@ Metrics: TypeAlias = dict[str, float]
 
 
 class UserError(Exception):
-    """A mistake the user can mend: shown as one line, without a traceback, exit code 2."""
+    """A mistake the user can mend: shown as one line, without a traceback."""
+
+    exit_code = 2
+
+
+class HindranceError(UserError):
+    """What stands in the way now and may not soon: a folder that is taken, a full disk, memory that others use."""
+
+    exit_code = 75
+    """As in sysexits: the same command may go through later."""
 
 
 class ShapeError(ValueError):

@@ -6,7 +6,7 @@ Waiting for the first N finishers would favour short games; here every environme
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,6 +94,15 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, 
     return (float(np.mean(values) - spread), float(np.mean(values) + spread))
 
 
+class StoppedError(Exception):
+    """An evaluation was asked to stop before its last episode; what it had played says nothing of the policy."""
+
+
+def never() -> bool:
+    """Whether to stop, where nobody asks."""
+    return False
+
+
 def quotas(episodes: int, num_envs: int) -> list[int]:
     """How many episodes each environment plays."""
     return [episodes // num_envs + (env < episodes % num_envs) for env in range(num_envs)]
@@ -107,13 +116,19 @@ def evaluate(
     generator: torch.Generator,
     greedy: bool = True,
     max_steps: int | None = None,
+    stop: Callable[[], bool] = never,
 ) -> Evaluation:
-    """Play whole episodes; an episode longer than `max_steps` counts with the return it had reached."""
+    """Play whole episodes; an episode longer than `max_steps` counts with the return it had reached.
+
+    Raises `StoppedError` as soon as `stop` says so.
+    """
     left = quotas(episodes, envs.num_envs)
     played: list[list[tuple[float, int]]] = [[] for _ in left]
     running, age, capped, truncated = np.zeros(envs.num_envs), np.zeros(envs.num_envs, np.int64), 0, 0
     obs = envs.reset()
     while any(left):
+        if stop():
+            raise StoppedError
         observations = torch.from_numpy(np.asarray(obs)).to(generator.device)
         step = envs.step(policy.act(observations, generator, greedy=greedy).action.cpu().numpy())
         obs = step.obs

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ from ilde.config import RunConfig, from_dict, to_dict
 from ilde.data import Metrics, UserError
 from ilde.demos import Demonstrations
 from ilde.envs import EnvLike, simulator_versions
-from ilde.evaluation import Evaluation, return_ratio
+from ilde.evaluation import Evaluation, StoppedError, never, return_ratio
 from ilde.learners.replay import row_bytes
 from ilde.learners.replaying import ReplayLearner
 from ilde.patience import heard_by
@@ -79,8 +79,16 @@ class Evaluator:
     def __init__(self, config: RunConfig, source: EnvLike) -> None:
         self.config, self.source = config, source
 
-    def __call__(self, trainer: Trainer, episodes: int, max_steps: int | None, *, greedy: bool) -> Evaluation:
-        """Play whole episodes with the present policy."""
+    def __call__(
+        self,
+        trainer: Trainer,
+        episodes: int,
+        max_steps: int | None,
+        *,
+        greedy: bool,
+        stop: Callable[[], bool] = never,
+    ) -> Evaluation:
+        """Play whole episodes with the present policy; raises `StoppedError` as soon as `stop` says so."""
         return measure(
             trainer.learner.policy,
             self.source,
@@ -90,6 +98,7 @@ class Evaluator:
             greedy=greedy,
             max_steps=max_steps,
             device=trainer.device,
+            stop=stop,
         )
 
 
@@ -119,22 +128,22 @@ class Run:
         """Part of the time so far spent on evaluation."""
         return self._evaluating / max(time.perf_counter() - self._began, 1e-9)
 
-    def train(self, stop: Callable[[], bool] = lambda: False) -> bool:
+    def train(self, stop: Callable[[], bool] = never) -> bool:
         """Iterate to the end, or until `stop` says so; returns whether the run is complete."""
-        config = self.trainer.config
-        while not self.trainer.done:
-            self._log(self.trainer.iterate())
-            if config.evaluation.every and self.trainer.updates % config.evaluation.every == 0:
-                self._evaluate(
-                    config.evaluation.episodes, config.evaluation.max_steps or None, greedy=config.evaluation.greedy
-                )
-            stopping = stop()
-            if stopping or self.trainer.done or self.trainer.updates % config.checkpoint_every == 0:
-                self.save()
-            if stopping and not self.trainer.done:
-                self.folder.set_status("interrupted", self.trainer.env_steps, "stopped on request")
-                return False
-        self._evaluate_at_the_end()
+        try:
+            self._evaluate_on_the_way(stop)  # a run that was stopped in an evaluation, or before it, still owes it
+            while not self.trainer.done:
+                self._log(self.trainer.iterate())
+                if stop():
+                    raise StoppedError
+                self._evaluate_on_the_way(stop)
+                if self.trainer.done or self.trainer.updates % self.trainer.config.checkpoint_every == 0:
+                    self.save()
+            self._evaluate_at_the_end(stop)
+        except StoppedError:
+            self.save()
+            self.folder.set_status("interrupted", self.trainer.env_steps, "stopped on request")
+            return False
         self.folder.set_status("finished", self.trainer.env_steps)
         return True
 
@@ -152,17 +161,29 @@ class Run:
         self.folder.log_timing(steps, {**self.trainer.seconds, "time/steps_per_second": speed, "time/elapsed": elapsed})
         self.listener.progressed(Progress(steps, self.trainer.config.steps, metrics, speed, self.evaluation_share))
 
-    def _evaluate_at_the_end(self) -> None:
+    def _evaluate_on_the_way(self, stop: Callable[[], bool]) -> None:
+        """Measure where it is due, unless it was measured before a resume."""
+        config, trainer = self.trainer.config.evaluation, self.trainer
+        if not config.every or not trainer.updates or trainer.updates % config.every:
+            return
+        if not any(
+            row["env_steps"] == trainer.env_steps and not row["final"] for row in self.folder.evaluations.rows()
+        ):
+            self._evaluate(config.episodes, config.max_steps or None, stop, greedy=config.greedy)
+
+    def _evaluate_at_the_end(self, stop: Callable[[], bool]) -> None:
         """Greedy and sampled, whole episodes; what was measured before a kill is not measured again."""
         known = {row["greedy"] for row in self.folder.evaluations.rows() if row["final"]}
         config = self.trainer.config.evaluation
         for greedy in (True, False):
             if greedy not in known:
-                self._evaluate(config.final_episodes, config.final_max_steps or None, greedy=greedy, final=True)
+                self._evaluate(config.final_episodes, config.final_max_steps or None, stop, greedy=greedy, final=True)
 
-    def _evaluate(self, episodes: int, max_steps: int | None, *, greedy: bool, final: bool = False) -> None:
+    def _evaluate(
+        self, episodes: int, max_steps: int | None, stop: Callable[[], bool], *, greedy: bool, final: bool = False
+    ) -> None:
         began = time.perf_counter()
-        evaluation = self.evaluator(self.trainer, episodes, max_steps, greedy=greedy)
+        evaluation = self.evaluator(self.trainer, episodes, max_steps, greedy=greedy, stop=stop)
         self.folder.log_evaluation(self.trainer.env_steps, evaluation.row(self.demonstrator, final=final))
         self.listener.evaluated(self.trainer.env_steps, evaluation)
         self._evaluating += time.perf_counter() - began
@@ -183,6 +204,7 @@ def start(config: RunConfig, out: Path, listener: Listener | None = None) -> Run
     provenance = collect_provenance(sys.argv, demos.content_hash if demos else None, simulator_versions())
     provenance |= {"demonstrator": demonstrator_return(demos)}
     with ExitStack() as undo:
+        undo.callback(trainer.envs.close)
         folder = RunDirectory.create(out, to_dict(config), provenance, required_bytes=_checkpoint_bytes(trainer))
         undo.enter_context(folder)
         run = _ready(trainer, demos, folder, listener or Silent())
@@ -197,6 +219,7 @@ def resume(path: Path, listener: Listener | None = None) -> Run:
         config = from_dict(RunConfig, folder.config)
         folder.require_named_env()
         trainer, demos = build(config)
+        undo.callback(trainer.envs.close)
         check_demos_unchanged(folder.provenance, demos, config)
         run = _ready(trainer, demos, folder, listener or Silent())
         undo.pop_all()
@@ -210,9 +233,9 @@ def _ready(trainer: Trainer, demos: Demonstrations | None, folder: RunDirectory,
     if checkpoint is None:
         listener.noted("learning from the demonstrations" if demos else "starting")
         folder.rewind(-1)
-        with heard_by(listener.noted):
+        with heard_by(listener.noted), failures_noted(run):
             folder.log_metrics(0, fit(trainer, demos))
-        run.save()
+            run.save()
     else:
         if checkpoint.note:
             listener.noted(checkpoint.note)
@@ -226,6 +249,18 @@ def _ready(trainer: Trainer, demos: Demonstrations | None, folder: RunDirectory,
     folder.set_status("running", trainer.env_steps)
     run.start_clock()
     return run
+
+
+@contextmanager
+def failures_noted(run: Run) -> Iterator[None]:
+    """Say in the folder too that a run failed, and why."""
+    try:
+        yield
+    except Exception as error:
+        # On a full disk the status cannot be written either; the first error is the one to show.
+        with suppress(UserError):
+            run.folder.set_status("failed", run.trainer.env_steps, " ".join(str(error).split()))
+        raise
 
 
 def check_demos_unchanged(provenance: dict[str, Any], demos: Demonstrations | None, config: RunConfig) -> None:

@@ -20,7 +20,7 @@ from ilde.data import UserError
 from ilde.demos.bundled import FOLDER as BUNDLED
 from ilde.envs import EnvLike, make_envs
 from ilde.envs.base import Array
-from ilde.evaluation import Evaluation, evaluate
+from ilde.evaluation import Evaluation, evaluate, never
 from ilde.learners.base import Learner
 from ilde.nets.policy import Decision, Policy, UniformPolicy
 from ilde.randomness import derive_seed, torch_generator
@@ -133,13 +133,16 @@ def measure(
     greedy: bool,
     max_steps: int | None,
     device: torch.device | str,
+    stop: Callable[[], bool] = never,
 ) -> Evaluation:
-    """True returns in environments of their own, on seeds that training never sees."""
+    """True returns in environments of their own, on seeds that training never sees; see `evaluate` on stopping."""
     env_seed = derive_seed(seed, "evaluation") % 2**31
     envs = make_envs(env, min(episodes, MAX_ENVS), env_seed, clip_actions=config.clip_actions)
     generator = torch_generator(seed, "evaluation", device)
     try:
-        return evaluate(envs, policy, episodes=episodes, generator=generator, greedy=greedy, max_steps=max_steps)
+        return evaluate(
+            envs, policy, episodes=episodes, generator=generator, greedy=greedy, max_steps=max_steps, stop=stop
+        )
     finally:
         envs.close()
 

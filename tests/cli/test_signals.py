@@ -10,7 +10,9 @@ import pytest
 from commands import TINY, Ilde
 
 from ilde.cli.signals import StopRequest
+from ilde.launch import resume, start
 from ilde.runs import RunDirectory
+from ilde.settings import compose
 
 STEPS = 3200
 """Long enough that a run cannot end while a signal travels."""
@@ -89,6 +91,50 @@ def test_a_run_whose_time_is_up_saves_and_can_be_resumed(ilde: Ilde, tmp_path: P
     assert result.code == 0, result.err
     rows = RunDirectory.read(run).metrics.rows()
     assert [row["env_steps"] for row in rows] == [0, 32, 64, 96]
+
+
+class StopsAfter:
+    """A wish to stop that comes after so many questions."""
+
+    def __init__(self, questions: int) -> None:
+        self.left = questions
+
+    def __call__(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+def test_an_evaluation_that_is_stopped_is_made_up_for_and_leaves_no_trace(tmp_path: Path) -> None:
+    words = ["num_envs=4", "rollout_steps=8", "steps=96", "evaluation.every=1", "evaluation.episodes=2"]
+    settings = [(name, value) for name, value in (word.split("=") for word in [*words, "evaluation.final_episodes=2"])]
+    config = compose("expert", "CartPole-v1", "quick", settings)
+    whole = start(config, tmp_path / "whole")
+    assert whole.train()
+    whole.folder.close()
+    run = start(config, tmp_path / "stopped")
+    stops = 0
+    # Within evaluations and between them, at every place but where nothing would ever be reached.
+    while not run.train(StopsAfter(25 + 7 * stops)):
+        stops += 1
+        assert run.folder.status.state == "interrupted"
+        run.folder.close()
+        run.trainer.envs.close()
+        run = resume(tmp_path / "stopped")
+    run.folder.close()
+    assert stops > 5
+    for journal in ("metrics.jsonl", "evaluations.jsonl"):
+        assert (tmp_path / "stopped" / journal).read_bytes() == (tmp_path / "whole" / journal).read_bytes()
+
+
+def test_time_that_is_up_in_the_last_evaluation_ends_it(ilde: Ilde, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    words = ["random", "--env", "CartPole-v1", "--out", run, "--evaluation.final-episodes", 100_000]
+    result = ilde("train", *words, "--minutes", "0.01")
+    assert result.code == 124, result.err
+    assert "time is up" in result.out
+    assert f"ilde resume {run}" in result.out
+    assert RunDirectory.read(run).status.state == "interrupted"
+    assert not RunDirectory.read(run).evaluations.rows()
 
 
 def test_a_time_of_nothing_is_refused_in_one_line(ilde: Ilde, tmp_path: Path) -> None:

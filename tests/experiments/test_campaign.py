@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ilde.config import RunConfig, to_dict
-from ilde.data import UserError
+from ilde.data import HindranceError, UserError
 from ilde.experiments import campaign
 from ilde.experiments.campaign import Campaign, Standing
 from ilde.experiments.engine import Attempt
@@ -203,3 +204,32 @@ def test_a_damaged_file_of_a_running_run_does_not_stop_the_study(tmp_path: Path)
 
     (standing,) = Campaign(cells("a"), tmp_path, retries=0, watcher=Ears()).run(Damaging({}))
     assert (standing.state, standing.reached.env_steps) == ("done", 0)
+
+
+def test_an_attempt_that_cannot_begin_stops_no_other_and_is_tried_again(tmp_path: Path) -> None:
+    class Crowded(Told):
+        """There is no room for one run, the first time or ever."""
+
+        def __init__(self, refusals: int) -> None:
+            super().__init__({})
+            self.refusals = refusals
+
+        def start(self, attempt: Attempt) -> None:
+            if attempt.id == "b" and self.refusals:
+                self.refusals -= 1
+                raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+            super().start(attempt)
+
+    for refusals, state, code in ((1, "done", 0), (9, "failed", HindranceError.exit_code)):
+        ears = Ears()
+        standings = Campaign(cells("a", "b", "c"), tmp_path, retries=2, watcher=ears).run(Crowded(refusals))
+        assert [s.state for s in standings] == ["done", state, "done"]
+        assert standings[1].exit_code == code
+        assert "b: failed: cannot begin (Resource temporarily unavailable); trying again (1 of 2)" in ears.lines
+    assert standings[1].attempts == 3
+
+
+def test_a_run_that_another_process_holds_is_tried_again_and_a_mistake_is_not(tmp_path: Path) -> None:
+    for code, state in ((HindranceError.exit_code, "done"), (UserError.exit_code, "failed")):
+        standings = Campaign(cells("a"), tmp_path, retries=1, watcher=Ears()).run(Told({"a": [code, 0]}))
+        assert standings[0].state == state

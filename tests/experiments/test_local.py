@@ -144,6 +144,15 @@ time.sleep(60)
     assert checkpoint_steps(run / "checkpoints")[-1] == status.env_steps > 0
 
 
+def test_an_attempt_that_cannot_begin_takes_no_place(tmp_path: Path) -> None:
+    engine = LocalEngine(1)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        engine.start(Attempt("a", tmp_path / "file" / "a", (), tmp_path))
+    engine.start(Attempt("b", tmp_path / "b", ("nothing",), tmp_path))
+    assert outlast(engine, 1) == {"b": UserError.exit_code}
+
+
 def test_closing_leaves_no_process(tmp_path: Path) -> None:
     engine = LocalEngine(1)
     engine.start(Attempt("a", tmp_path / "a", ("expert", "--env=CartPole-v1"), tmp_path))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ilde.data import UserError
+from ilde.data import HindranceError, UserError
 from ilde.runs import RunDirectory
 from ilde.runs.board import ScalarBoard
 from ilde.runs.journal import Journal
@@ -103,7 +103,7 @@ def test_a_second_process_is_refused_with_the_pid_of_the_first(tmp_path: Path) -
     with create(tmp_path):
         second = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert second.returncode == 1
-    assert f"UserError: {tmp_path}: another process (pid {os.getpid()}) is working on this run" in second.stderr
+    assert f"HindranceError: {tmp_path}: another process (pid {os.getpid()}) is working on this run" in second.stderr
 
 
 def test_the_lock_is_free_after_closing_and_after_a_failed_creation(tmp_path: Path) -> None:
@@ -303,3 +303,11 @@ def test_the_last_row_is_found_without_reading_them_all(tmp_path: Path, monkeypa
     with journal.path.open("ab") as file:
         file.write(b'{"env_steps": 50, "val')
     assert journal.last() == {"env_steps": 49, "value": 49}
+
+
+def test_a_full_disk_is_one_line_that_may_pass_wherever_it_is_met(tmp_path: Path) -> None:
+    with create(tmp_path) as run:
+        (tmp_path / "metrics.jsonl").unlink(missing_ok=True)
+        (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
+        with pytest.raises(HindranceError, match=r"cannot be written \(No space left on device\); mend that, then `ilde"):
+            run.log_metrics(1, {"loss": 2.0})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,16 +50,13 @@ def drive(
 
 
 def _train(run: Run, stop: StopRequest, display: PlainDisplay | RichDisplay) -> bool:
+    from ilde.launch import failures_noted
+
     config = run.trainer.config
     title = f"{config.method} on {config.env}, seed {config.seed}, {run.trainer.device}"
     try:
-        with stop, display.training(title, run.demonstrator):
+        with stop, display.training(title, run.demonstrator), failures_noted(run):
             return run.train(stop)
-    except Exception as error:
-        # On a full disk the status cannot be written either; the first error is the one to show.
-        with suppress(OSError):
-            run.folder.set_status("failed", run.trainer.env_steps, " ".join(str(error).split()))
-        raise
     finally:
         run.folder.close()
         run.trainer.envs.close()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
-from ilde.data import UserError
+from ilde.data import HindranceError, UserError
 from ilde.experiments.engine import Attempt, Engine
 from ilde.experiments.folders import Reached, reached, refuse_changes
 from ilde.experiments.grid import Cell
@@ -22,8 +22,6 @@ CellState: TypeAlias = Literal["waiting", "running", "done", "failed", "stopped"
 PERIOD_SECONDS = 0.25
 LOOK_SECONDS = 1.0
 """Between two looks at the folders, which may lie on storage that many share."""
-MISTAKE = 2
-"""The exit code of a run whose settings or files are wrong: it would fail again in the same way."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,8 @@ class Campaign:
     """The runs of a study, an engine, and the rules between them.
 
     Finished runs are left alone, others go on from their checkpoints. A failed attempt is repeated `retries` times,
-    unless it was a mistake of the user's; nothing that happens to one run stops another.
+    unless it was a mistake of the user's, which would fail in the same way; nothing that happens to one run stops
+    another.
     """
 
     def __init__(self, cells: Sequence[Cell], out: Path, *, retries: int, watcher: Watcher) -> None:
@@ -145,8 +144,13 @@ class Campaign:
             entry = self._queue.popleft()
             entry.log_size = _size(entry.attempt.log)
             entry.attempts += 1
-            self._running[entry.cell.id] = entry
-            engine.start(entry.attempt)
+            try:
+                engine.start(entry.attempt)
+            except OSError as error:  # no room, no more processes: of this attempt alone
+                entry.exit_code = HindranceError.exit_code
+                self._missed(entry, f"cannot begin ({error.strerror})", again=True)
+            else:
+                self._running[entry.cell.id] = entry
 
     def _settle(self, entry: _Entry, code: int, *, stopping: bool) -> None:
         entry.exit_code = code
@@ -157,13 +161,16 @@ class Campaign:
         elif stopping:
             entry.state = "stopped"
         else:
-            entry.message = _last_words(entry.attempt.log, code)
-            again = code != MISTAKE and entry.attempts <= self._retries
-            entry.state = "waiting" if again else "failed"
-            if again:
-                self._queue.append(entry)
-            how = f"; trying again ({entry.attempts} of {self._retries})" if again else f"; see {entry.attempt.log}"
-            self._note(entry, f"failed: {entry.message}{how}")
+            self._missed(entry, _last_words(entry.attempt.log, code), again=code != UserError.exit_code)
+
+    def _missed(self, entry: _Entry, why: str, *, again: bool) -> None:
+        """An attempt failed; another one may help as long as there are retries."""
+        again = again and entry.attempts <= self._retries
+        entry.message, entry.state = why, "waiting" if again else "failed"
+        if again:
+            self._queue.append(entry)
+        how = f"; trying again ({entry.attempts} of {self._retries})" if again else f"; see {entry.attempt.log}"
+        self._note(entry, f"failed: {why}{how}")
 
     def _look(self) -> None:
         if time.monotonic() >= self._due:
@@ -177,13 +184,17 @@ class Campaign:
 
 
 def _size(log: Path) -> int:
-    return log.stat().st_size if log.exists() else 0
+    with suppress(OSError):
+        return log.stat().st_size
+    return 0
 
 
 def _last_words(log: Path, code: int) -> str:
     """What an attempt said last, which is its error."""
     if code > 128:
         return f"ended by signal {code - 128}"
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.exists() else []
+    lines: list[str] = []
+    with suppress(OSError):
+        lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
     said = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
     return f"{said.removeprefix('ilde: ')} (exit code {code})"

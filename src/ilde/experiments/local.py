@@ -52,9 +52,10 @@ class LocalEngine:
 
     def start(self, attempt: Attempt) -> None:
         """Begin at once: there is room for `at_once` of them."""
-        place = self._free.pop(0)
+        place = self._free[0]
         environment = {} if place.gpu is None else {GPUS: place.gpu}
         self._running[attempt.id] = begin(attempt, place.cores, environment), place
+        self._free.pop(0)  # not before: an attempt that cannot begin takes none
 
     def ended(self) -> dict[str, int]:
         """The exit codes since the last call."""

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ilde.data import UserError
+from ilde.data import HindranceError, UserError
 from ilde.experiments.claims import claimed_cores
 from ilde.experiments.engine import Attempt, begin, exit_code
 
@@ -81,7 +81,11 @@ class RayEngine:
         """The exit codes since the last call."""
         if not self._running:
             return {}
-        over, _ = self._ray.wait(list(self._running), num_returns=len(self._running), timeout=0)
+        try:
+            over, _ = self._ray.wait(list(self._running), num_returns=len(self._running), timeout=0)
+        except self._ray.exceptions.RayError as error:
+            remedy = "bring it back, and the same command goes on"
+            raise HindranceError(f"the cluster does not answer any more ({first_line(error)}); {remedy}") from error
         return {self._running[task].id: self._code(task, self._running.pop(task)) for task in over}
 
     def stop(self) -> None:
@@ -99,11 +103,16 @@ class RayEngine:
         except self._ray.exceptions.TaskCancelledError:
             return STOPPED
         except self._ray.exceptions.RayError as error:
-            # A task that never began has written nothing, and an error may have no words.
+            # A task that never began has written nothing.
             attempt.log.parent.mkdir(parents=True, exist_ok=True)
             with attempt.log.open("a", encoding="utf-8") as log:
-                log.write(f"{next(iter(str(error).splitlines()), type(error).__name__)}\n")
+                log.write(f"{first_line(error)}\n")
             return FAILED
+
+
+def first_line(error: Exception) -> str:
+    """Of what an error says, or its name: it may have no words."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def fair_gpus(gpus: float, runs: int) -> float:
@@ -139,8 +148,7 @@ def connect(address: str | None) -> Any:
     try:
         ray.init(address or "local", logging_level=logging.ERROR, log_to_driver=False, **own)
     except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"--address {address or 'local'}: {reason}; is its token the one here?") from error
+        raise UserError(f"--address {address or 'local'}: {first_line(error)}; is its token the one here?") from error
     return ray
 
 

@@ -19,7 +19,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from ilde.data import UserError
+from ilde.data import HindranceError, UserError
 from ilde.envs.base import State
 from ilde.runs.durable import sync
 from ilde.runs.tree import decode, encode
@@ -56,7 +56,7 @@ def write_checkpoint(folder: Path, env_steps: int, state: State, *, header: dict
         _install(temporary, final)
     except (OSError, SafetensorError) as error:
         message = f"cannot write the checkpoint ({error}); free space or mend the folder, then `ilde resume` the run"
-        raise UserError(f"{final}: {message}") from error
+        raise HindranceError(f"{final}: {message}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return final

@@ -6,6 +6,7 @@ The order of writing is the contract of a resume: rows of a step are logged befo
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, final
 
-from ilde.data import UserError
+from ilde.data import HindranceError, UserError
 from ilde.envs.base import State
 from ilde.runs.board import ScalarBoard
 from ilde.runs.checkpoint import (
@@ -37,6 +38,8 @@ RunState: TypeAlias = Literal["running", "finished", "interrupted", "failed"]
 CONFIG, PROVENANCE, STATUS = "config.json", "provenance.json", "status.json"
 FOLDERS = ("checkpoints", "tensorboard", "videos")
 JOURNALS = ("metrics.jsonl", "timing.jsonl", "evaluations.jsonl")
+PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE}
+"""Refusals of a file system that may be over soon: no room, or storage that is out of reach."""
 OWN_NAMES = {CONFIG, PROVENANCE, STATUS, "lock", *FOLDERS, *JOURNALS}
 
 
@@ -144,27 +147,27 @@ class RunDirectory:
 
     def set_status(self, state: RunState, env_steps: int, message: str = "") -> None:
         """Say how far the run has come."""
-        self._require_lock()
         status = Status(state, env_steps, message, datetime.now(UTC).isoformat(timespec="seconds"))
-        _write_json(self.path / STATUS, asdict(status))
+        with self._locked():
+            _write_json(self.path / STATUS, asdict(status))
 
     def log_metrics(self, env_steps: int, metrics: Mapping[str, float]) -> None:
         """Append one row of scalars; equal runs write equal bytes, so no times belong here."""
-        self._require_lock()
         scalars = {name: float(value) for name, value in metrics.items()}
-        self.metrics.append(env_steps, scalars)
-        if self._board is not None:
-            self._board.add(env_steps, scalars)
+        with self._locked():
+            self.metrics.append(env_steps, scalars)
+            if self._board is not None:
+                self._board.add(env_steps, scalars)
 
     def log_timing(self, env_steps: int, timing: Mapping[str, float]) -> None:
         """Append one row of durations and speeds: what differs between equal runs."""
-        self._require_lock()
-        self.timing.append(env_steps, {name: float(value) for name, value in timing.items()})
+        with self._locked():
+            self.timing.append(env_steps, {name: float(value) for name, value in timing.items()})
 
     def log_evaluation(self, env_steps: int, evaluation: Mapping[str, Any]) -> None:
         """Append the outcome of one evaluation: any JSON values."""
-        self._require_lock()
-        self.evaluations.append(env_steps, evaluation)
+        with self._locked():
+            self.evaluations.append(env_steps, evaluation)
 
     def save(
         self,
@@ -176,15 +179,15 @@ class RunDirectory:
         keep: Collection[int] = (),
     ) -> Path:
         """Checkpoint the state after the rows so far, then delete all but the last few and those at `keep`."""
-        self._require_lock()
-        # A checkpoint that outlives a power cut must find its rows: they go to disk first.
-        for journal in self._journals():
-            journal.sync()
-        sync(self.path)
-        if self._board is not None:
-            self._board.flush()
-        path = write_checkpoint(self.checkpoints, env_steps, state, header=header)
-        prune(self.checkpoints, keep_last, keep=keep)
+        with self._locked():
+            # A checkpoint that outlives a power cut must find its rows: they go to disk first.
+            for journal in self._journals():
+                journal.sync()
+            sync(self.path)
+            if self._board is not None:
+                self._board.flush()
+            path = write_checkpoint(self.checkpoints, env_steps, state, header=header)
+            prune(self.checkpoints, keep_last, keep=keep)
         return path
 
     def load_latest(self) -> Checkpoint | None:
@@ -193,14 +196,14 @@ class RunDirectory:
 
     def rewind(self, env_steps: int) -> None:
         """Forget all rows and checkpoints beyond the step a resume goes on from (-1: from the very start)."""
-        self._require_lock()
-        for journal in self._journals():
-            journal.rewind(env_steps)
-        for steps in checkpoint_steps(self.checkpoints):
-            if steps > env_steps:
-                discard(self.checkpoints, steps)
-        if self._board is not None:
-            self._board.rewind(env_steps)
+        with self._locked():
+            for journal in self._journals():
+                journal.rewind(env_steps)
+            for steps in checkpoint_steps(self.checkpoints):
+                if steps > env_steps:
+                    discard(self.checkpoints, steps)
+            if self._board is not None:
+                self._board.rewind(env_steps)
 
     def _journals(self) -> tuple[Journal, ...]:
         return self.metrics, self.timing, self.evaluations
@@ -213,9 +216,13 @@ class RunDirectory:
         # Last, because it makes the folder a run: one killed before this line can be created again.
         _write_json(self.path / CONFIG, config)
 
-    def _require_lock(self) -> None:
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Write, with the lock held; what the file system refuses becomes one line."""
         if self._lock is None:
             raise RuntimeError(f"{self.path}: open for reading only; `RunDirectory.open` takes the lock for writing")
+        with _writing(self.path):
+            yield
 
 
 @contextmanager
@@ -224,6 +231,9 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno in PASSING:
+            message = f"cannot be written ({error.strerror}); mend that, then `ilde resume {path}` goes on"
+            raise HindranceError(f"{path}: {message}") from error
         message = f"cannot be written ({error.strerror}); make {_nearest(path)} writable or choose another folder"
         raise UserError(f"{path}: {message}") from error
 

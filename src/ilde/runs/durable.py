@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from ilde.data import UserError
+from ilde.data import HindranceError
 
 
 def sync(path: Path) -> None:
@@ -40,7 +40,7 @@ class FolderLock:
             holder = self._file.read().strip() or "unknown"
             self._file.close()
             message = f"another process (pid {holder}) is working on this run; wait for it or stop it"
-            raise UserError(f"{folder}: {message}") from None
+            raise HindranceError(f"{folder}: {message}") from None
         self._file.truncate(0)
         self._file.write(f"{os.getpid()}\n")
         self._file.flush()
