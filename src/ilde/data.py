@@ -25,7 +25,7 @@ class UserError(Exception):
 
 
 class HindranceError(UserError):
-    """What stands in the way now and may not soon: a folder that is taken, a full disk, memory that others use."""
+    """What stands in the way now and may not soon: a folder that is taken, a full disk."""
 
     exit_code = 75
     """As in sysexits: the same command may go through later."""

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -216,8 +216,8 @@ def resume(path: Path, listener: Listener | None = None) -> Run:
     """Go on exactly where a run stopped."""
     with ExitStack() as undo:
         folder = undo.enter_context(RunDirectory.open(path))
-        config = from_dict(RunConfig, folder.config)
         folder.require_named_env()
+        config = with_its_threads(from_dict(RunConfig, folder.config), folder.provenance)
         trainer, demos = build(config)
         undo.callback(trainer.envs.close)
         check_demos_unchanged(folder.provenance, demos, config)
@@ -261,6 +261,11 @@ def failures_noted(run: Run) -> Iterator[None]:
         with suppress(UserError):
             run.folder.set_status("failed", run.trainer.env_steps, " ".join(str(error).split()))
         raise
+
+
+def with_its_threads(config: RunConfig, provenance: dict[str, Any]) -> RunConfig:
+    """As many threads as the run began with, however many cores there are: on a CPU, sums depend on them."""
+    return replace(config, threads=config.threads or provenance.get("threads", 0))
 
 
 def check_demos_unchanged(provenance: dict[str, Any], demos: Demonstrations | None, config: RunConfig) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from commands import TINY, Ilde
 
 from ilde.demos import load
+from ilde.runs import RunDirectory
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +114,26 @@ def test_random_play_is_recorded_with_trembles_and_cut(ilde: Ilde, tmp_path: Pat
     assert demos.header.fraction == 0.5
     assert demos.num_transitions == demos.header.returns[0] // 2
     assert 0 < np.mean(demos.episodes[0].trembled) < 1
+
+
+def test_a_run_whose_fit_fails_says_so_in_its_folder(ilde: Ilde, demos: Path, tmp_path: Path) -> None:
+    words = ("--env", "CartPole-v1", "--demos", demos, "--steps", 64, "--out", tmp_path / "run", *TINY)
+    result = ilde("train", "giril", *words, "--rewards.generative.learning-rate", "1e30")
+    assert (result.code, result.err.count("\n")) == (1, 1)
+    status = RunDirectory.read(tmp_path / "run").status
+    assert (status.state, status.env_steps) == ("failed", 0)
+    assert "giril: the fit diverged" in status.message
+
+
+def test_a_resumed_run_has_the_threads_it_began_with(
+    ilde: Ilde, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, given = tmp_path / "run", []
+    words = ("expert", "--env", "CartPole-v1", "--steps", 64, "--out", run, *TINY)
+    assert ilde("train", *words, "--minutes", "1e-9").code == 124
+    provenance = json.loads((run / "provenance.json").read_text())
+    assert provenance["threads"] == 1  # of small networks
+    (run / "provenance.json").write_text(json.dumps(provenance | {"threads": 2}))
+    monkeypatch.setattr(torch, "set_num_threads", given.append)
+    assert ilde("resume", run).code == 0
+    assert given == [2]

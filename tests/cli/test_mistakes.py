@@ -33,6 +33,7 @@ MISTAKES = [
     ((*TRAIN, "--device", "gpu"), "--device: 'gpu' is not one of auto, cpu, cuda"),
     ((*TRAIN, "--preset", "qick"), "unknown preset 'qick'; did you mean quick?"),
     ((*TRAIN, "--seeds", "3..0"), "--seeds '3..0': the range is empty"),
+    ((*TRAIN, "--seeds", "0,1", "--seed", "7"), "--seed and --seeds: name the seeds once"),
     ((*TRAIN, "--seeds", "0,0"), "--seeds '0,0': a seed stands twice"),
     ((*TRAIN, "--seeds", "all"), "--seeds 'all': write a range such as 0..3"),
     ((*TRAIN, "surplus"), "unrecognized arguments: surplus; see `ilde train --help`"),

@@ -70,7 +70,9 @@ def test_mistakes_are_one_line(ilde: Ilde, study: Path, tmp_path: Path) -> None:
         assert str(tmp_path) in result.err
 
 
-def test_films_are_made_only_when_asked_for(ilde: Ilde, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_films_are_made_only_when_asked_for(
+    ilde: Ilde, study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[int] = []
 
     def film_tasks(comparisons: object, folders: Sized, note: object) -> dict[int, object]:
@@ -80,5 +82,21 @@ def test_films_are_made_only_when_asked_for(ilde: Ilde, study: Path, monkeypatch
     monkeypatch.setattr("ilde.cli.filming.film_tasks", film_tasks)
     assert ilde("report", study).code == 0
     assert asked == []
-    assert ilde("report", study, "--film").code == 0
+    assert ilde("report", study, "--film", "--out", tmp_path / "r.html").code == 0
     assert asked == [18]
+
+
+def test_films_need_a_page_to_stand_on(ilde: Ilde, study: Path) -> None:
+    result = ilde("report", study, "--film")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert "--film: films stand on the page; name it with --out report.html" in result.err
+
+
+def test_a_strangers_words_do_not_command_the_terminal(ilde: Ilde, study: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "r.json"
+    assert ilde("report", study, "--outcomes", kept).code == 0
+    kept.write_text(kept.read_text().replace("halfcheetah-v5/weak-v0", "\\u001b[2Jweak"))
+    result = ilde("report", kept)
+    assert result.code == 0
+    assert "weak" in result.out
+    assert "\x1b" not in result.out

@@ -75,6 +75,17 @@ def test_what_makes_a_verdict_doubtful_is_said() -> None:
     assert "no positive score" in verdicts(below_zero, "giril above demonstrator")[0]
 
 
+def test_a_method_with_another_reward_is_not_what_its_name_says() -> None:
+    prediction = "ilde above ilde-no-bonus"
+    weighted = seeds("ilde", CLEAR, reward="vail + 2*giril + entropy")
+    (verdict,) = verdicts([*weighted, *seeds("ilde-no-bonus", (500.0, 510.0))], prediction)
+    assert verdict.startswith("borne out")
+    assert "settings differ" in verdict
+    opponent = seeds("ilde-no-bonus", (500.0, 510.0), reward="vail + 2*giril")
+    (verdict,) = verdicts([*seeds("ilde", CLEAR), *opponent], prediction)
+    assert "no ilde-no-bonus with these steps" in verdict
+
+
 def test_every_hypothesis_is_summed_up() -> None:
     notes = judge(seeds("vail", (300.0, 310.0, 290.0))).notes
     assert len(notes) == len(hypotheses())

@@ -96,3 +96,17 @@ def test_a_table_without_a_budget_is_run_with_the_smallest(
 def test_an_unknown_table_is_answered_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "atary"]) == 2
     assert "did you mean atari?" in capsys.readouterr().err.lower()
+
+
+def test_a_table_stopped_before_its_first_run_says_so_and_no_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", "hype", "--minutes", "1e-9", "--out", str(tmp_path / "runs")]) == 124
+    said = capsys.readouterr()
+    assert "no run that can be read" not in said.err
+    assert "not run" in said.out
+
+
+def test_the_list_of_tables_takes_no_options_of_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "list", "--from", str(RESULTS)]) == 2
+    assert "--from: no effect, since list runs and reads nothing; leave it out" in capsys.readouterr().err

@@ -326,3 +326,22 @@ def test_everything_is_the_same_again(tmp_path: Path) -> None:
     assert aggregate(compare(runs)) == aggregate(compare(list(reversed(runs))))
     interval = row_of(compare(runs)[0], "ilde").iqm_interval
     assert interval == row_of(compare(runs)[0], "ilde").iqm_interval
+
+
+def test_a_control_that_saw_nothing_counts_once_over_two_recordings() -> None:
+    scores = (100.0, 150.0, 200.0, 250.0, 300.0)
+    recordings = [seeds("ilde", scores), seeds("ilde", scores, demos="a/c", demos_hash="e" * 64)]
+    runs = [
+        *recordings[0],
+        *(replace(run, run=f"other-{run.run}") for run in recordings[1]),
+        *seeds("constant", scores),
+    ]
+    ilde, constant = aggregate(compare(runs))
+    assert (ilde.seeds, constant.seeds) == (10, 5)
+    (alone,) = [row for row in compare(runs)[0].rows if row.method == "constant"]
+    assert constant.interval is not None
+    assert ilde.interval is not None
+    assert alone.iqm_interval is not None
+    wide = constant.interval[1] - constant.interval[0]
+    assert wide > 1.2 * (ilde.interval[1] - ilde.interval[0])
+    assert wide == pytest.approx((alone.iqm_interval[1] - alone.iqm_interval[0]) / 900, rel=0.35)

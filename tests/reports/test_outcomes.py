@@ -252,3 +252,23 @@ def test_a_foreign_file_is_refused_in_one_line(tmp_path: Path) -> None:
             load_outcomes(path)
         assert str(caught.value).startswith(f"{path}: not a file of outcomes")
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "said"),
+    [
+        ("env_steps", 10**400, "nobody can draw"),
+        ("demonstrator", 1e308, "nobody can draw"),
+        ("preset", "nosuch", "unknown preset 'nosuch'"),
+    ],
+)
+def test_a_record_nothing_can_be_made_of_is_refused_with_its_file(
+    tmp_path: Path, part: str, value: object, said: str
+) -> None:
+    outcome = read_outcome(make_run(tmp_path / "a"), "a")
+    save_outcomes([outcome], tmp_path / "kept.json")
+    document = json.loads((tmp_path / "kept.json").read_text())
+    document["outcomes"][0][part] = value
+    (tmp_path / "kept.json").write_text(json.dumps(document))
+    with pytest.raises(UserError, match=rf"kept\.json: not a file of outcomes .*{said}"):
+        load_outcomes(tmp_path / "kept.json")

@@ -144,3 +144,27 @@ def test_scores_without_any_spread_make_nothing_certain() -> None:
 def test_a_single_seed_bounds_no_difference() -> None:
     assert difference_interval([1e9], [0.0, 1.0]) == (-math.inf, math.inf)
     assert difference_interval([1e9, 1e9], [0.0]) == (-math.inf, math.inf)
+
+
+def test_the_same_runs_in_two_tasks_are_no_further_evidence() -> None:
+    scores = drawn(7)
+    once = bootstrap_interval(pooled_iqm, [scores], generator())
+    alike = bootstrap_interval(lambda strata: iqm(strata[1]), [scores, scores], generator(), runs=["a", "a"])
+    assert alike == once
+    mean = bootstrap_interval(lambda strata: (strata[0] - strata[1]).mean(-1), [scores, scores], generator())
+    assert mean is not None  # drawn apart they differ, drawn together they never do
+    together = bootstrap_interval(
+        lambda strata: (strata[0] - strata[1]).mean(-1), [scores, scores], generator(), runs=["a", "a"]
+    )
+    assert together is None
+    apart = improvement_interval([scores, scores], [scores, scores + 1], generator())
+    shared = improvement_interval([scores, scores], [scores, scores + 1], generator(), our_runs=["a", "a"])
+    assert apart is not None
+    assert shared is not None
+    assert shared[1] - shared[0] > apart[1] - apart[0]
+
+
+def test_equal_scores_make_nothing_certain_however_they_round() -> None:
+    assert difference_interval([3.3] * 3, [1.1] * 3) == (-math.inf, math.inf)
+    low, high = difference_interval([3.3] * 3, [1.0, 1.1, 1.2])
+    assert low < 2.2 < high

@@ -309,5 +309,7 @@ def test_a_full_disk_is_one_line_that_may_pass_wherever_it_is_met(tmp_path: Path
     with create(tmp_path) as run:
         (tmp_path / "metrics.jsonl").unlink(missing_ok=True)
         (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
-        with pytest.raises(HindranceError, match=r"cannot be written \(No space left on device\); mend that, then `ilde"):
+        with pytest.raises(
+            HindranceError, match=r"cannot be written \(No space left on device\); mend that, then `ilde"
+        ):
             run.log_metrics(1, {"loss": 2.0})

@@ -123,12 +123,12 @@ def explain(error: BaseException) -> tuple[str, int] | None:
         case FloatingPointError():
             return str(error), FAILURE
     # Whoever raised one of the following has paid for the import already.
-    from ilde.data import HindranceError, UserError
+    from ilde.data import UserError
 
     if isinstance(error, UserError):
         return str(error), error.exit_code
     if _is_out_of_memory(error):
-        return "out of memory: try a smaller --num-envs or --rollout-steps, or --device cpu", HindranceError.exit_code
+        return "out of memory: try a smaller --num-envs or --rollout-steps, or --device cpu", MISTAKE
     return None
 
 

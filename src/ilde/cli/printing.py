@@ -40,6 +40,11 @@ def print_rich(renderable: object) -> None:
     Console(width=None if sys.stdout.isatty() else WIDTH, markup=False, highlight=False).print(renderable)
 
 
+def printable(text: str) -> str:
+    """A stranger's words without what would command the terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 def cell_text(value: object) -> str:
     """A value in few characters: four figures of a number, an interval in brackets, nothing for None."""
     match value:
@@ -55,7 +60,7 @@ def cell_text(value: object) -> str:
             return f"[{number(low)}, {number(high)}]"
         case [None, None]:
             return "-"
-    return str(value)
+    return printable(str(value))
 
 
 def duration(seconds: float) -> str:

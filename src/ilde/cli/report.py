@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ilde.cli.printing import print_json, print_rich
-from ilde.cli.verbs import Verb
+from ilde.cli.printing import print_json, print_rich, printable
+from ilde.cli.verbs import UsageError, Verb
 
 if TYPE_CHECKING:
     from ilde.reports.gathering import Gathered
@@ -38,6 +38,8 @@ def run_report(args: argparse.Namespace) -> int:
     from ilde.reports.page import Report
     from ilde.reports.tables import all_tables
 
+    if args.film and args.out is None:
+        raise UsageError("--film: films stand on the page; name it with --out report.html")
     gathered = _gather(args.runs)
     comparisons = compare(gathered.outcomes, greedy=not args.sampled)
     films = film_tasks(comparisons, gathered.folders, _note) if args.film else {}
@@ -89,21 +91,21 @@ def print_words(table: WordTable) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    print(table.title)  # a table's own title would be broken at the table's width
+    print(printable(table.title))  # a table's own title would be broken at the table's width
     drawn = Table(box=None, pad_edge=False, header_style="bold")
     ends = (0, len(table.columns) - 1)
     for number, column in enumerate(table.columns):
         drawn.add_column(column, justify="left" if number in ends else "right")
     for cells in table.rows:
-        drawn.add_row(*map(Text, cells))
+        drawn.add_row(*(Text(printable(cell)) for cell in cells))
     print_rich(drawn)
     for note in table.notes:
-        print(f"- {note}")
+        print(f"- {printable(note)}")
     print()
 
 
 def _note(message: str) -> None:
-    print(message, file=sys.stderr)
+    print(printable(message), file=sys.stderr)
 
 
 VERBS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,7 @@ def run_reproduce(args: argparse.Namespace) -> int:
     from ilde.reports.writing import write_text
 
     if args.table == "list":
+        _refuse(args, (*FOR_RUNS, "--from", "--markdown"), "list runs and reads nothing")
         return _list(as_json=args.json)
     table = None if args.table == hypotheses.NAME else paper_table(args.table)
     _refuse_idle(args, table)
@@ -70,14 +72,13 @@ def run_reproduce(args: argparse.Namespace) -> int:
 
 def _refuse_idle(args: argparse.Namespace, table: PaperTable | None) -> None:
     """Refuse options of runs where none is made; without a table the hypotheses are judged."""
-    if args.sources:
-        why = "--from runs nothing"
-    elif table is None or table.domain == "demonstrators":
-        why = f"{args.table} runs nothing"
-    else:
-        return
+    if args.sources or table is None or table.domain == "demonstrators":
+        _refuse(args, FOR_RUNS, f"{'--from' if args.sources else args.table} runs nothing")
+
+
+def _refuse(args: argparse.Namespace, options: Sequence[str], why: str) -> None:
     given = {word.partition("=")[0] for word in args.words}
-    idle = [option for option in FOR_RUNS if option in given]
+    idle = [option for option in options if option in given]
     if idle:
         raise UsageError(f"{', '.join(idle)}: no effect, since {why}; leave {'it' if len(idle) == 1 else 'them'} out")
 
@@ -100,6 +101,7 @@ def _kept(source: Path) -> list[Path]:
 def _carry_out(args: argparse.Namespace, table: PaperTable, budget: str) -> tuple[tuple[Outcome, ...], int]:
     """What came of a table's runs, and the exit code."""
     from ilde.cli.campaigns import carry_out
+    from ilde.data import UserError
     from ilde.experiments.grid import check_demos
     from ilde.experiments.paper.studies import paper_study
     from ilde.reports.gathering import gather
@@ -120,7 +122,12 @@ def _carry_out(args: argparse.Namespace, table: PaperTable, budget: str) -> tupl
         minutes=args.minutes,
         as_json=args.json,
     )
-    return gather([out]).outcomes, code
+    try:
+        return gather([out]).outcomes, code
+    except UserError:
+        if not code:
+            raise
+        return (), code  # stopped, or failed, before there was anything to read: that has been said
 
 
 def _list(*, as_json: bool) -> int:

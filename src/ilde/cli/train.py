@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ilde.cli.settings import NAMED, default_out, setting_names
-from ilde.cli.verbs import Verb, time_argument
+from ilde.cli.verbs import UsageError, Verb, time_argument
 
 if TYPE_CHECKING:
     from ilde.launch import Run
@@ -34,6 +34,8 @@ def run_train(args: argparse.Namespace) -> int:
     from ilde.launch import start
     from ilde.settings import compose, parse_seeds
 
+    if args.seeds is not None and args.seed is not None:
+        raise UsageError("--seed and --seeds: name the seeds once, as --seeds 0..3, or one of them with --seed")
     named = [(name, getattr(args, name)) for name in NAMED if getattr(args, name) is not None]
     settings = [*named, *args.settings]
     config = compose(args.method, args.env, args.preset, settings, mark="--")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ilde.config import RunConfig, find_preset
+from ilde.data import UserError
 from ilde.experiments.paper.studies import paper_study
 from ilde.experiments.paper.tables import PaperTable, PaperTask
 from ilde.methods import find_method
@@ -110,7 +111,10 @@ def saw(config: RunConfig, outcome: Outcome) -> bool:
 def curiosity_factor(outcome: Outcome) -> float:
     """What the weight of the curiosity was multiplied by: the run's own factor, or its preset's."""
     own = dict(setting.partition("=")[::2] for setting in outcome.variant)
-    return float(own[FACTOR]) if FACTOR in own else find_preset(outcome.preset).rewards.curiosity_factor
+    try:
+        return float(own[FACTOR]) if FACTOR in own else find_preset(outcome.preset).rewards.curiosity_factor
+    except ValueError:
+        raise UserError(f"{outcome.run}: {FACTOR} is {own[FACTOR]!r}, which is no number; leave that run out") from None
 
 
 def weights(reward: str, factor: float) -> Mapping[str, float]:

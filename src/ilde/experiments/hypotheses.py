@@ -13,9 +13,10 @@ from typing import Literal, TypeAlias
 
 from ilde.experiments.paper import Hypothesis, Trial, hypotheses
 from ilde.experiments.paper.claims import Expected
+from ilde.methods import find_method
 from ilde.reports.comparison import Comparison, alike, compare, same_budget
 from ilde.reports.numbers import NOTHING, span
-from ilde.reports.outcomes import Outcome
+from ilde.reports.outcomes import Outcome, spelled_reward
 from ilde.reports.rows import Row
 from ilde.reports.statistics import Interval, difference_interval
 from ilde.reports.tables import WordTable
@@ -85,7 +86,9 @@ def _decide(trial: Trial, row: Row, comparison: Comparison) -> tuple[Verdict, In
     if other is None or other.cut:
         return "not run", None, row, _remarks(row.details, f"no {trial.against} with these steps")
     interval = difference_interval(row.scores, other.scores)
-    remark = _remarks(row.details, _doubt(row, other), "" if alike(row, other) else "settings differ")
+    remark = _remarks(
+        row.details, _doubt(row, other), "" if alike(row, other) and _as_named(row) else "settings differ"
+    )
     return verdict_on(interval, trial.expected), interval, row, remark
 
 
@@ -108,8 +111,13 @@ def verdict_on(interval: Interval | None, expected: Expected) -> Verdict:
 
 
 def _opponent(method: str, row: Row, rows: Sequence[Row]) -> Row | None:
-    fair = [other for other in rows if other.method == method and same_budget(row, other)]
+    fair = [other for other in rows if other.method == method and _as_named(other) and same_budget(row, other)]
     return min(fair, key=lambda other: (not alike(row, other), other.label), default=None)
+
+
+def _as_named(row: Row) -> bool:
+    """Whether a row was trained on its method's own reward: λ in it is the paper's, and no term is missing."""
+    return row.outcomes[0].reward == spelled_reward(find_method(row.method).reward)
 
 
 def _remarks(*parts: str) -> str:

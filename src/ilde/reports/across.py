@@ -29,7 +29,7 @@ class Aggregate:
     kind: Kind
     tasks: tuple[str, ...]
     seeds: int
-    """Runs in all."""
+    """Runs in all; those that saw no demonstrations stand in several tasks and count once."""
     env_steps: tuple[int, ...]
     """The budget on each task."""
     mean: float
@@ -61,11 +61,13 @@ def _aggregate(label: str, tasks: Sequence[tuple[str, dict[str, Row]]]) -> Aggre
         label=label,
         kind=rows[0].kind,
         tasks=titles,
-        seeds=sum(len(ratios) for ratios in strata),
+        seeds=len({run for row in rows for run in _runs(row)}),
         env_steps=tuple(row.env_steps for row in rows),
         mean=float(sum(ratios.mean() for ratios in strata)) / len(strata),
         iqm=float(statistics.pooled_iqm(strata)),
-        interval=statistics.bootstrap_interval(statistics.pooled_iqm, strata, generator),
+        interval=statistics.bootstrap_interval(
+            statistics.pooled_iqm, strata, generator, runs=[_runs(row) for row in rows]
+        ),
         chances=_chances(rows, [task for _, task in tasks]) if rows[0].kind == "method" else (),
     )
 
@@ -79,9 +81,17 @@ def _chances(rows: Sequence[Row], tasks: Sequence[dict[str, Row]]) -> tuple[Chan
         if len(held_against) == len(tasks):
             ours, theirs = [_ratios(row) for row in rows], [_ratios(row) for row in held_against]
             generator = numpy_generator(0, f"{rows[0].label} against {control} over {len(tasks)} tasks")
-            interval = statistics.improvement_interval(ours, theirs, generator)
+            our_runs, their_runs = ([_runs(row) for row in side] for side in (rows, held_against))
+            interval = statistics.improvement_interval(
+                ours, theirs, generator, our_runs=our_runs, their_runs=their_runs
+            )
             chances.append(Chance(control, float(statistics.improvement(ours, theirs)), interval))
     return tuple(chances)
+
+
+def _runs(row: Row) -> tuple[tuple[str, str], ...]:
+    """What tells a row's runs from others."""
+    return tuple((outcome.task, outcome.run) for outcome in row.outcomes)
 
 
 def _ratios(row: Row) -> Scores:

@@ -5,7 +5,6 @@ Curves are thinned and rounded here, on reading, so that a record and its JSON f
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,8 @@ from ilde.runs import RunDirectory
 POINTS = 100
 """At most so many of a curve are kept."""
 FIGURES = 5
+LARGEST = 1e100
+"""Of any number in a record: sums and squares of such ones stay finite."""
 LAST_POINTS = 4
 NOT_A_VARIANT = {"method", "env", "demos", "reward", "steps", "seed", "preset", "device", "threads", "checkpoint_every"}
 """Settings with a place of their own in the record, and those that do not move a result."""
@@ -40,7 +41,7 @@ class Curve:
     def __post_init__(self) -> None:
         if len(self.env_steps) != len(self.values):
             raise ValueError(f"a curve of {len(self.env_steps)} steps and {len(self.values)} values")
-        _require_finite(self.values)
+        _require_finite((*self.env_steps, *self.values))
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class FinalScore:
     """Kinds of episodes, by return and length; None where that was not kept."""
 
     def __post_init__(self) -> None:
-        _require_finite((self.mean, self.std, self.length or 0.0))
+        _require_finite((self.mean, self.std, self.length or 0.0, self.episodes, self.capped, self.truncated or 0))
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,11 @@ class Outcome:
                 value = getattr(self, name)
                 if not isinstance(value, kinds) or isinstance(value, bool):
                     raise TypeError(f"{name} is {str(value)[:40]!r}")
-        _require_finite(v for v in (self.demonstrator, self.last_points, self.steps_per_second) if v is not None)
+        maybe = (self.demonstrator, self.last_points, self.steps_per_second)
+        _require_finite(
+            (self.seed, self.env_steps, self.planned_steps, self.fraction, *(v for v in maybe if v is not None))
+        )
+        find_preset(self.preset)
         find_method(self.method)
         parse_expression(self.reward)
 
@@ -254,8 +259,8 @@ def _without_places(value: Any) -> Any:
 
 
 def _require_finite(values: Iterable[float]) -> None:
-    if not all(map(math.isfinite, values)):
-        raise ValueError("a number that is not finite")
+    if not all(abs(value) <= LARGEST for value in values):  # which no NaN is
+        raise ValueError("a number that is not finite, or that nobody can draw")
 
 
 def _rounded(value: float) -> float:

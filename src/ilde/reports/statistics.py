@@ -1,14 +1,15 @@
 """What a few seeds say: means, interquartile means, and intervals that do not claim more than the seeds allow.
 
 Scores of several tasks come as strata, one array of seeds for each task; a resample draws seeds within their task, so
-that no task is ever left out of one. Nothing is known about the spread of a single seed, and none is invented; a
-bootstrap of fewer than five would claim to know more than they do.
+that no task is ever left out of one. Where the same runs stand in several tasks, as those of a control that saw no
+demonstrations do for every recording, they are drawn together: they are no further evidence. Nothing is known about the
+spread of a single seed, and none is invented; a bootstrap of fewer than five would claim to know more than they do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -61,21 +62,37 @@ def _wins(ours: Scores, theirs: Scores) -> Scores:
 
 
 def bootstrap_interval(
-    statistic: Callable[[Strata], Scores], strata: Strata, generator: np.random.Generator, resamples: int = RESAMPLES
+    statistic: Callable[[Strata], Scores],
+    strata: Strata,
+    generator: np.random.Generator,
+    resamples: int = RESAMPLES,
+    *,
+    runs: Sequence[Hashable] | None = None,
 ) -> Interval | None:
-    """The 95% percentile interval of a statistic, seeds resampled within tasks; None if a task has too few of them."""
+    """The 95% percentile interval of a statistic, seeds resampled within tasks; None if a task has too few of them.
+
+    Args:
+        runs: what tells the runs of one task from another's; all are distinct if not given
+    """
     if not _can_resample(strata):
         return None
-    return _percentiles(statistic(_resampled(strata, generator, resamples)))
+    return _percentiles(statistic(_resampled(strata, generator, resamples, runs)))
 
 
 def improvement_interval(
-    ours: Strata, theirs: Strata, generator: np.random.Generator, resamples: int = RESAMPLES
+    ours: Strata,
+    theirs: Strata,
+    generator: np.random.Generator,
+    resamples: int = RESAMPLES,
+    *,
+    our_runs: Sequence[Hashable] | None = None,
+    their_runs: Sequence[Hashable] | None = None,
 ) -> Interval | None:
     """The 95% bootstrap interval of the probability of improvement; None if a side has too few seeds on a task."""
     if not (_can_resample(ours) and _can_resample(theirs)):
         return None
-    mine, other = (_resampled(strata, generator, resamples) for strata in (ours, theirs))
+    mine = _resampled(ours, generator, resamples, our_runs)
+    other = _resampled(theirs, generator, resamples, their_runs)
     return _percentiles(improvement(mine, other))
 
 
@@ -88,9 +105,9 @@ def difference_interval(ours: Sequence[float] | Scores, theirs: Sequence[float] 
     if min(len(mine), len(other)) < 2:
         return (-math.inf, math.inf)
     difference = float(mine.mean() - other.mean())
-    parts = [float(side.var(ddof=1)) / len(side) for side in (mine, other)]
-    if sum(parts) == 0:
+    if not (np.ptp(mine) or np.ptp(other)):
         return (-math.inf, math.inf)
+    parts = [float(side.var(ddof=1)) / len(side) if np.ptp(side) else 0.0 for side in (mine, other)]
     freedom = sum(parts) ** 2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (mine, other), strict=True))
     spread = math.sqrt(sum(parts)) * float(stats.t.ppf(0.5 + LEVEL / 2, freedom))
     return (difference - spread, difference + spread)
@@ -100,9 +117,17 @@ def _can_resample(strata: Strata) -> bool:
     return all(len(stratum) >= FEWEST for stratum in strata)
 
 
-def _resampled(strata: Strata, generator: np.random.Generator, resamples: int) -> list[Scores]:
-    """For each task (resamples, seeds)."""
-    return [stratum[generator.integers(len(stratum), size=(resamples, len(stratum)))] for stratum in strata]
+def _resampled(
+    strata: Strata, generator: np.random.Generator, resamples: int, runs: Sequence[Hashable] | None
+) -> list[Scores]:
+    """For each task (resamples, seeds), the same runs drawn alike."""
+    drawn: dict[Hashable, NDArray[np.int64]] = {}
+    found = []
+    for name, stratum in zip(range(len(strata)) if runs is None else runs, strata, strict=True):
+        if name not in drawn:
+            drawn[name] = generator.integers(len(stratum), size=(resamples, len(stratum)))
+        found.append(stratum[drawn[name]])
+    return found
 
 
 def _percentiles(values: Scores) -> Interval | None:

@@ -36,6 +36,7 @@ def collect_provenance(
         "platform": platform.platform(),
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
     }
 
