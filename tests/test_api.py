@@ -26,6 +26,7 @@ from ilde.launch import Progress, Silent, resume
 from ilde.policies import load_policy
 from ilde.prepare import demonstrator_return
 from ilde.reports.outcomes import FinalScore, read_outcome
+from ilde.runs import RunDirectory
 
 QUICK = replace(TINY, method="ilde", num_envs=4, rollout_steps=16, rewards=SMALL)
 
@@ -257,3 +258,68 @@ def test_every_public_name_is_there() -> None:
     assert all(hasattr(ilde, name) for name in ilde.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Imitater'"):
         ilde.Imitater  # noqa: B018
+
+
+def test_steps_may_be_written_as_a_float_that_is_whole(tmp_path: Path) -> None:
+    agent = corridor().learn(1e2)
+    assert agent.env_steps == 128
+    saved = Imitator.load(agent.save(tmp_path / "run"), env=Corridor)
+    assert saved.config.steps == 100
+    for steps in (0, 0.5, 99.5, float("nan"), float("inf"), "10", None):
+        with pytest.raises(UserError, match=r"total_timesteps is .*; need a whole number of at least 1"):
+            agent.learn(steps)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="episodes is 0; need a whole number of at least 1"):
+        agent.evaluate(episodes=0)
+    with pytest.raises(UserError, match=r"seed is 1\.5; need a whole number of at least 0"):
+        corridor(seed=1.5)
+
+
+def test_a_loaded_run_has_the_demonstrations_it_began_with_wherever_they_lie(tmp_path: Path) -> None:
+    file, moved = tmp_path / "mine.npz", tmp_path / "moved.npz"
+    save_demos(corridor_demos(), file)
+    run = Imitator(Corridor, file, config=QUICK).learn(64).save(tmp_path / "run")
+    file.rename(moved)
+    with pytest.raises(UserError, match="no such file"):
+        Imitator.load(run, env=Corridor)
+    assert Imitator.load(run, env=Corridor, demos=moved).env_steps == 64
+    (episode, *_) = corridor_demos().episodes
+    other = replace(corridor_demos(), episodes=(episode.prefix(0.5),))
+    with pytest.raises(UserError, match="not the demonstrations this run began with"):
+        Imitator.load(run, env=Corridor, demos=other)
+
+
+def test_what_a_loaded_run_had_measured_is_saved_again_until_it_learns_on(tmp_path: Path) -> None:
+    agent = corridor().learn(64)
+    agent.evaluate(2)
+    agent.evaluate(2, greedy=False)
+    first = agent.save(tmp_path / "first")
+    loaded = Imitator.load(first, env=Corridor)
+    again = loaded.save(tmp_path / "again")
+    assert (again / "evaluations.jsonl").read_bytes() == (first / "evaluations.jsonl").read_bytes()
+    loaded.evaluate(3)
+    rows = RunDirectory.read(loaded.save(tmp_path / "third")).evaluations.rows()
+    assert sorted((row["greedy"], row["episodes"]) for row in rows) == [(False, 2), (True, 3)]
+    assert not RunDirectory.read(loaded.learn(64).save(tmp_path / "fourth")).evaluations.rows()
+
+
+def test_another_kind_of_environment_is_refused_in_one_line(tmp_path: Path) -> None:
+    envs = SyncVectorEnv([Corridor] * 4, autoreset_mode=AutoresetMode.SAME_STEP)
+    run = Imitator(envs, method="constant", config=QUICK).learn(64).save(tmp_path / "run")
+    envs.close()
+    with pytest.raises(UserError, match="made with another kind of environment; pass env as it was then"):
+        Imitator.load(run, env=Corridor)
+
+
+def test_the_reward_and_the_device_may_be_named_and_the_environments_are_freed() -> None:
+    with corridor(reward="constant", device="cpu") as agent:
+        assert repr(agent) == "<Imitator: ilde on Corridor, seed 0, 0 steps>"
+        agent.learn(64)
+        assert (agent.config.reward, agent.config.device) == ("constant", "cpu")
+
+
+def test_code_written_for_recurrent_policies_can_ask_for_actions() -> None:
+    agent = corridor()
+    action, state = agent.predict(
+        np.zeros((2, 1), np.float32), state=None, episode_start=np.ones(2), deterministic=True
+    )
+    assert (action.shape, state) == ((2,), None)

@@ -9,13 +9,14 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 import gymnasium as gym
 import numpy as np
 import torch
 
-from ilde.config import RunConfig, find_preset, from_dict, to_dict, usual_preset
+from ilde.config import Device, RunConfig, find_preset, from_dict, to_dict, usual_preset
 from ilde.data import Metrics, UserError
 from ilde.demos import Demonstrations
 from ilde.demos import load as load_demos
@@ -24,7 +25,15 @@ from ilde.envs import EnvLike, canonical_env_id, simulator_versions
 from ilde.envs.base import Array
 from ilde.envs.names import is_atari
 from ilde.evaluation import Evaluation
-from ilde.launch import Evaluator, Listener, Progress, Silent, scores
+from ilde.launch import (
+    Evaluator,
+    Listener,
+    Progress,
+    Silent,
+    check_demos_unchanged,
+    check_same_kind_of_device,
+    scores,
+)
 from ilde.nets.policy import Policy
 from ilde.prepare import build, demonstrator_return, fit
 from ilde.randomness import torch_generator
@@ -46,7 +55,10 @@ class Imitator:
         method: a row of `ilde.METHODS`; `ilde` if neither this nor `config` names one.
         seed: decides every random number.
         preset: where the settings come from; `atari` for Atari ids, otherwise `replay` or `quick` by the method.
-        config: all settings, in place of a preset; `env`, `demos`, `method` and `seed` replace its own where given.
+        config: all settings, in place of a preset; whatever else is given here replaces its own. Those of `evaluation`
+            are for runs of the command line: `learn` never evaluates.
+        reward: an expression instead of the method's own, such as `vail + 2*giril`.
+        device: where networks live: auto, cpu or cuda.
     """
 
     def __init__(
@@ -58,6 +70,8 @@ class Imitator:
         seed: int | None = None,
         preset: str | None = None,
         config: RunConfig | None = None,
+        reward: str | None = None,
+        device: Device | None = None,
     ) -> None:
         if config is not None and preset is not None:
             raise UserError(f"preset {preset!r} and config: give one of them")
@@ -67,7 +81,9 @@ class Imitator:
         settings = replace(
             settings,
             method=method or settings.method,
-            seed=settings.seed if seed is None else seed,
+            seed=settings.seed if seed is None else _whole("seed", seed, least=0),
+            reward=settings.reward if reward is None else reward,
+            device=device or settings.device,
             num_envs=env.num_envs if isinstance(env, gym.vector.VectorEnv) else settings.num_envs,
         )
         if demos is not None:
@@ -79,6 +95,8 @@ class Imitator:
         self._fitted = False
         self._rows: list[tuple[int, Metrics]] = []
         self._final: dict[bool, Evaluation] = {}
+        self._evaluations: list[dict[str, Any]] = []
+        """What a loaded run had measured."""
         self._generator = torch_generator(settings.seed, "predicting", self._trainer.device)
 
     @property
@@ -101,15 +119,15 @@ class Imitator:
         """What the demonstrator scores."""
         return demonstrator_return(self._demos)
 
-    def learn(self, total_timesteps: int, listener: Listener | None = None) -> Self:
+    def learn(self, total_timesteps: float, listener: Listener | None = None) -> Self:
         """Learn for this many agent steps, rounded up to whole rollouts.
 
         The learning rate falls over all steps asked for so far: a second call raises it again, then lets it fall.
         """
-        if total_timesteps < 1:
-            raise UserError(f"total_timesteps is {total_timesteps}; need at least 1")
+        total_timesteps = _whole("total_timesteps", total_timesteps)
         trainer, listener = self._trainer, listener or Silent()
-        self._final = {}  # what was measured is no longer what is
+        # What was measured of the end is no longer what is.
+        self._final, self._evaluations = {}, [row for row in self._evaluations if not row["final"]]
         trainer.config = replace(trainer.config, steps=trainer.env_steps + total_timesteps)
         if not self._fitted:
             self._rows.append((0, fit(trainer, self._demos)))
@@ -123,8 +141,14 @@ class Imitator:
             listener.progressed(Progress(trainer.env_steps, trainer.config.steps, metrics, speed, 0.0))
         return self
 
-    def predict(self, obs: Any, deterministic: bool = True) -> tuple[Array, None]:
-        """The action for an observation, or the actions for a batch; the second value is there for recurrent peers."""
+    def predict(
+        self, obs: Any, deterministic: bool = True, *, state: None = None, episode_start: object = None
+    ) -> tuple[Array, None]:
+        """The action for an observation, or the actions for a batch.
+
+        `state`, `episode_start` and the second value are there for code that is written for recurrent policies too,
+        such as Stable-Baselines3's `evaluate_policy`; nothing is remembered from one step to the next.
+        """
         space = self._trainer.envs.obs_space
         given = np.asarray(obs)
         single = given.shape == space.shape
@@ -152,8 +176,7 @@ class Imitator:
             raise UserError(
                 "evaluation plays in environments of its own: pass env, an id or a function that builds one"
             )
-        if episodes < 1:
-            raise UserError(f"episodes is {episodes}; need at least 1")
+        episodes = _whole("episodes", episodes)
         evaluation = Evaluator(self.config, source)(self._trainer, episodes, None, greedy=greedy)
         if env is None:
             self._final[greedy] = evaluation
@@ -175,6 +198,10 @@ class Imitator:
                 save_demos(demos, path / OWN_DEMOS)
             for env_steps, metrics in self._rows:
                 folder.log_metrics(env_steps, metrics)
+            for row in self._evaluations:
+                if not (row["final"] and row["greedy"] in self._final):
+                    values = {name: value for name, value in row.items() if name != "env_steps"}
+                    folder.log_evaluation(row["env_steps"], values)
             for evaluation in self._final.values():
                 folder.log_evaluation(trainer.env_steps, evaluation.row(self.demonstrator, final=True))
             folder.save(trainer.env_steps, trainer.state_dict(), {"resume_mode": trainer.envs.resume_mode})
@@ -182,8 +209,14 @@ class Imitator:
         return path
 
     @classmethod
-    def load(cls, path: str | Path, env: EnvLike | None = None) -> Self:
-        """Take up a run directory where it stands; `env` is needed where it was not an id."""
+    def load(cls, path: str | Path, env: EnvLike | None = None, demos: DemosLike | None = None) -> Self:
+        """Take up a run directory where it stands.
+
+        Args:
+            path: the folder.
+            env: needed where it was not an id.
+            demos: what the run learned from, where it does not lie any more where it did.
+        """
         folder = RunDirectory.read(Path(path))
         checkpoint = folder.load_latest()
         if checkpoint is None:
@@ -191,9 +224,17 @@ class Imitator:
         if env is None and folder.provenance.get("own_env"):
             raise UserError(f"{path}: made with an environment of your own; pass it as env")
         config, kept = from_dict(RunConfig, folder.config), Path(path) / OWN_DEMOS
-        agent = cls(config.env if env is None else env, load_demos(kept) if kept.exists() else None, config=config)
-        agent._trainer.load_state_dict(checkpoint.state)
+        own = load_demos(kept) if kept.exists() and demos is None else demos
+        agent = cls(config.env if env is None else env, own, config=config)
+        check_demos_unchanged(folder.provenance, agent._demos, agent.config)
+        trainer = agent._trainer
+        if set(checkpoint.state["collector"]["envs"]) != set(trainer.envs.state()):
+            kinds = "an id, a function that builds one, or a vector environment"
+            raise UserError(f"{path}: made with another kind of environment; pass env as it was then, {kinds}")
+        check_same_kind_of_device(trainer, checkpoint.state)
+        trainer.load_state_dict(checkpoint.state)
         agent._fitted = True
+        agent._evaluations = [row for row in folder.evaluations.rows() if row["env_steps"] <= agent.env_steps]
         for row in folder.metrics.rows():
             metrics = {name: value for name, value in row.items() if name != "env_steps" and value is not None}
             agent._rows += [(row["env_steps"], metrics)] if row["env_steps"] <= agent.env_steps else []
@@ -213,6 +254,25 @@ class Imitator:
     def close(self) -> None:
         """Free the environments."""
         self._trainer.envs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        config = self.config
+        return f"<Imitator: {config.method} on {config.env}, seed {config.seed}, {self.env_steps:,} steps>"
+
+
+def _whole(name: str, value: float, *, least: int = 1) -> int:
+    """A whole number, also where it is written 1e6."""
+    if not isinstance(value, int | float | np.integer | np.floating) or value != value // 1 or value < least:
+        raise UserError(f"{name} is {value!r}; need a whole number of at least {least}")
+    return int(value)
 
 
 def _usual_preset(env: EnvLike, method: str | None) -> str:

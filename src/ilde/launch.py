@@ -271,7 +271,8 @@ def with_its_threads(config: RunConfig, provenance: dict[str, Any]) -> RunConfig
 def check_demos_unchanged(provenance: dict[str, Any], demos: Demonstrations | None, config: RunConfig) -> None:
     """Refuse to go on with other demonstrations than a run began with."""
     if demos is not None and provenance.get("demos_hash") != demos.content_hash:
-        raise UserError(f"{config.demos}: not the demonstrations this run began with; restore them to resume it")
+        name = config.demos or "demos"
+        raise UserError(f"{name}: not the demonstrations this run began with; restore them to go on with it")
 
 
 def check_same_kind_of_device(trainer: Trainer, state: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ import pytest
 from commands import Ilde
 
 from ilde.cli.main import VERBS
+from ilde.cli.settings import setting_names
 
 
 @pytest.mark.parametrize("name", [verb.name for verb in VERBS])
@@ -55,3 +56,23 @@ def test_lists_for_people_name_the_same_things(ilde: Ilde) -> None:
 def test_presets_show_every_setting(ilde: Ilde) -> None:
     quick = next(entry for entry in ilde("presets", "--json").document if entry["name"] == "quick")
     assert quick["settings"]["ppo"]["learning_rate"] == 3e-4
+
+
+def test_help_may_come_first(ilde: Ilde) -> None:
+    assert ilde("help", "demos", "show").out == ilde("demos", "show", "--help").out
+    assert ilde("help").out == ilde("--help").out
+
+
+def test_settings_are_found_by_name_or_meaning_with_the_presets_values(ilde: Ilde) -> None:
+    every = {entry["name"]: entry for entry in ilde("settings", "--json").document}
+    assert set(every) == set(setting_names())
+    assert every["ppo.learning-rate"]["value"] == 3e-4
+    assert every["rewards.generative.subsample"]["meaning"].startswith("Every how many-th transition")  # of a base
+    found = ilde("settings", "rewards.entropy.num-neighbors", "PAPER", "--preset", "mujoco", "--json").document
+    assert [entry["name"] for entry in found] == ["rewards.entropy.num-neighbors"]
+    shown = ilde("settings", "hidden", "--preset", "atari").out
+    assert "1,024" in shown
+    assert "ppo.learning-rate" not in shown
+    result = ilde("settings", "hiden")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert "no setting has hiden in its name or meaning" in result.err

@@ -137,3 +137,10 @@ def test_a_resumed_run_has_the_threads_it_began_with(
     monkeypatch.setattr(torch, "set_num_threads", given.append)
     assert ilde("resume", run).code == 0
     assert given == [2]
+
+
+def test_demonstrations_that_nobody_looks_at_are_named(ilde: Ilde, tmp_path: Path) -> None:
+    words = ("constant", "--env", "CartPole-v1", "--demos", "halfcheetah-v5/weak-v0", "--steps", 32, *TINY)
+    result = ilde("train", *words, "--out", tmp_path / "run")
+    assert result.code == 0, result.err
+    assert "constant learns from no demonstrations: halfcheetah-v5/weak-v0 is not looked at" in result.out

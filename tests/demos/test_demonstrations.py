@@ -177,7 +177,10 @@ def test_another_environment_is_refused(frame_demos: Demonstrations) -> None:
     pong = replace(frame_demos, env_id="ALE/Pong-v5", header=replace(frame_demos.header, env_id="ALE/Pong-v5"))
     with pytest.raises(UserError) as error:
         pong.check_matches("ALE/Breakout-v5", *FRAME_SPACES, "a.npz")
-    assert str(error.value) == "a.npz: recorded on ALE/Pong-v5, this run is ALE/Breakout-v5"
+    assert str(error.value) == (
+        "a.npz: recorded on ALE/Pong-v5, this run is ALE/Breakout-v5; "
+        "record there, or name the environment as the recording does"
+    )
 
 
 def test_another_observation_shape_or_type_is_refused(frame_demos: Demonstrations) -> None:

@@ -91,7 +91,7 @@ VERBS = (
     Verb(
         "demos export",
         "write demonstrations for other programs, without loss",
-        "ilde demos export halfcheetah-v5/weak-v0 --to minari --out ~/.minari/datasets/weak-v0",
+        "ilde demos export halfcheetah-v5/weak-v0 --to minari --out weak-v0",
         run_export,
         _export_arguments,
     ),

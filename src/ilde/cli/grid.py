@@ -25,7 +25,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="the study's folder (default: runs/NAME)")
     parser.add_argument("--seeds", metavar="SEEDS", help="instead of the study's own: 0..3, or a list, 0,2,5")
     engine_arguments(parser)
-    parser.add_argument("--dry-run", action="store_true", help="show the runs and their commands, and begin none")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="show the runs and the first one's command, with --json all of them, and begin none",
+    )
 
 
 def engine_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,7 +122,7 @@ def _show(grid: Grid, cells: Sequence[Cell], out: Path, *, as_json: bool) -> int
         print_json({"study": grid.name, "out": str(out), "runs": runs})
         return 0
     rows = [(cell.id, states[cell.id].state, states[cell.id].env_steps, cell.config.steps) for cell in cells]
-    print(f"{grid.name}: {grid.description}\n")
+    print(f"{grid.name}: {grid.description}\n" if grid.description else f"{grid.name}\n")
     print_table(("run", "state", "steps", "of"), rows)
     print(f"\nthe first of {len(cells)} commands:\n  {commands[cells[0].id]}")
     return 0

@@ -67,6 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
+    if len(words) > 1 and words[0] == "help":
+        words = [*words[1:], "--help"]
     if not words or words[0] in ("-h", "--help", "help"):
         print(_overview(VERBS))
         return 0

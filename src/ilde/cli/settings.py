@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
 import typing
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 NAMED = ("env", "demos", "reward", "steps", "seed", "device")
@@ -23,6 +27,42 @@ def _walk(cls: type[object], prefix: str) -> list[str]:
         name = prefix + field.replace("_", "-")
         names += _walk(hint, f"{name}.") if isinstance(hint, type) and dataclasses.is_dataclass(hint) else [name]
     return names
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting as a user sees it."""
+
+    name: str
+    """As typed: `ppo.learning-rate`."""
+    value: object
+    meaning: str
+    """The sentence beside it in the source."""
+
+
+def described(config: object, prefix: str = "") -> list[Setting]:
+    """Every setting of nested records with its value there and its meaning."""
+    assert dataclasses.is_dataclass(config)
+    found, meanings = [], _meanings(type(config))
+    for entry in dataclasses.fields(config):
+        name, value = prefix + entry.name.replace("_", "-"), getattr(config, entry.name)
+        nested = dataclasses.is_dataclass(value)
+        found += described(value, f"{name}.") if nested else [Setting(name, value, meanings.get(entry.name, ""))]
+    return found
+
+
+def _meanings(cls: type[object]) -> dict[str, str]:
+    """What the source says right below each field of a record, and of those it is made from."""
+    found: dict[str, str] = {}
+    for part in reversed([base for base in cls.__mro__ if dataclasses.is_dataclass(base)]):
+        (body,) = ast.parse(inspect.cleandoc(inspect.getsource(part))).body
+        assert isinstance(body, ast.ClassDef)
+        for entry, after in pairwise(body.body):
+            if isinstance(entry, ast.AnnAssign) and isinstance(entry.target, ast.Name):
+                said = after.value if isinstance(after, ast.Expr) else None
+                words = said.value if isinstance(said, ast.Constant) else ""
+                found[entry.target.id] = " ".join(str(words).split())
+    return found
 
 
 def default_out(*parts: object) -> Path:

@@ -32,6 +32,7 @@ def run_train(args: argparse.Namespace) -> int:
     from ilde.cli.driving import drive, make_display
     from ilde.cli.seeds import train_seeds
     from ilde.launch import start
+    from ilde.prepare import uses_demos
     from ilde.settings import compose, parse_seeds
 
     if args.seeds is not None and args.seed is not None:
@@ -48,6 +49,8 @@ def run_train(args: argparse.Namespace) -> int:
 
     def begin() -> Run:
         run = start(config, out, display)
+        if config.demos is not None and not uses_demos(config):
+            display.noted(f"{config.method} learns from no demonstrations: {config.demos} is not looked at")
         if args.preset is None:
             display.noted(f"preset {config.preset}, chosen for {config.method} on {config.env}; --preset names another")
         return run

@@ -165,7 +165,8 @@ class Demonstrations:
         Continuous actions outside their box pass: a Gaussian policy's actions are recorded as it chose them.
         """
         if self.env_id != env_id:
-            raise UserError(f"{source}: recorded on {self.env_id}, this run is {env_id}")
+            remedy = "record there, or name the environment as the recording does"
+            raise UserError(f"{source}: recorded on {self.env_id}, this run is {env_id}; {remedy}")
         given, wanted = _layout(self.episodes[0].obs), f"{obs_space.shape} {obs_space.dtype}"
         if given != wanted:
             raise UserError(f"{source}: observations {given}; the environment gives {wanted}")
