@@ -1,6 +1,7 @@
 """Does the main job hold? ILDE and the controls at equal budget, over several seeds, on the same reset seeds.
 
-    python benchmarks/quickstart.py --seeds 5            # prints the table, writes results/quickstart.json
+    python benchmarks/quickstart.py --seeds 5                          # prints the table
+    python benchmarks/quickstart.py --first-seed 10 --json mine.json   # and keeps what it is made from
 
 "It learned from the demonstration" is printed only where the 95% interval of the difference to every control lies
 above 0. Runs that are done are not run again, so the script can be stopped and started.
@@ -24,6 +25,7 @@ from ilde.config import RunConfig, find_preset, override, to_dict
 from ilde.envs import simulator_versions
 from ilde.policies import LoadedPolicy, bundled_policy, evaluate_policy, load_policy, uniform_policy
 from ilde.reports.statistics import difference_interval
+from ilde.reports.writing import write_text
 from ilde.runs import RunDirectory, collect_provenance
 
 ENV = "HalfCheetah-v5"
@@ -108,7 +110,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(TRAINED))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--runs", type=Path, default=Path("runs/quickstart-benchmark"))
-    parser.add_argument("--json", type=Path, default=Path("results/quickstart.json"))
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep all scores and where they come from")
     parser.add_argument("--set", nargs="*", default=[], metavar="FIELD=VALUE", help="settings to try")
     options = parser.parse_args()
     console = Console(width=120)
@@ -135,8 +137,8 @@ def main() -> None:
         "runs": rows,
         "verdict": verdict(rows),
     }
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(document, indent=1) + "\n")
+    if options.json is not None:
+        write_text(options.json, json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ilde.cli.printing import print_json, print_table
+from ilde.cli.printing import cell_text, print_json, print_table
 from ilde.cli.verbs import Verb
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _print_details(name: str, demos: Demonstrations, episodes: list[dict[str, An
     print_summaries([summary(name, demos)])
     print()
     hidden = ("seeds", "returns", "lives", "env_id")
-    print_table(("origin", ""), [(k, str(v)) for k, v in asdict(demos.header).items() if k not in hidden])
+    print_table(("origin", ""), [(k, cell_text(v)) for k, v in asdict(demos.header).items() if k not in hidden])
     print()
     rows = [[*list(episode.values())[:-1], str(episode["seed"])] for episode in episodes]
     print_table(("episode", "steps", "return", "ended by", "random actions", "seed"), rows)

@@ -60,6 +60,8 @@ def cell_text(value: object) -> str:
             return f"[{number(low)}, {number(high)}]"
         case [None, None]:
             return "-"
+        case dict():
+            return ", ".join(f"{name} {cell_text(inner)}" for name, inner in value.items()) or "-"
     return printable(str(value))
 
 
