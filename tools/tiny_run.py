@@ -13,8 +13,7 @@ from ilde.config import EvaluationConfig, RunConfig
 from ilde.demos import record, save
 from ilde.demos.recording import Provenance, random_policy
 from ilde.envs import make_envs, simulator_versions
-from ilde.evaluation import Evaluation
-from ilde.launch import Evaluator, Progress, Silent, resume, start
+from ilde.launch import Progress, Silent, resume, start
 from ilde.learners.iq_learn import IQLearnConfig
 from ilde.learners.ppo import PPOConfig
 from ilde.learners.sac import SACConfig
@@ -23,9 +22,9 @@ from ilde.randomness import numpy_generator
 from ilde.rewards.build import RewardConfig
 from ilde.rewards.discriminator import DiscriminatorConfig
 from ilde.rewards.generative import GenerativeConfig
-from ilde.trainer import Trainer
 
 MAX_EPISODE = 100
+"""Steps at which the final evaluation cuts: an untrained policy may never end a game."""
 
 TINY = RunConfig(
     method="ilde",
@@ -42,7 +41,7 @@ TINY = RunConfig(
         hidden=16,
         background_steps=64,
     ),
-    evaluation=EvaluationConfig(every=4, episodes=2, final_episodes=2, max_steps=50),
+    evaluation=EvaluationConfig(every=4, episodes=2, final_episodes=2, max_steps=50, final_max_steps=MAX_EPISODE),
 )
 
 
@@ -65,14 +64,6 @@ def record_random_policy(env: str, path: Path, seed: int) -> None:
     envs.close()
 
 
-class ShortEvaluator(Evaluator):
-    """Cuts the episodes of the final evaluation too: an untrained policy may never end a game."""
-
-    def __call__(self, trainer: Trainer, episodes: int, max_steps: int | None, *, greedy: bool) -> Evaluation:
-        """Play episodes up to a length."""
-        return super().__call__(trainer, episodes, max_steps or MAX_EPISODE, greedy=greedy)
-
-
 class Announcer(Silent):
     """Tells the process at the other end of a pipe of every update."""
 
@@ -90,7 +81,6 @@ def train(config: RunConfig, folder: Path, pipe: int | None = None) -> None:
     listener = Silent() if pipe is None else Announcer(pipe)
     begun = (folder / "config.json").exists()
     run = resume(folder, listener) if begun else start(config, folder, listener)
-    run.evaluator = ShortEvaluator(config, config.env)
     run.train()
     run.folder.close()
 
