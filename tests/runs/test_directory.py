@@ -310,6 +310,6 @@ def test_a_full_disk_is_one_line_that_may_pass_wherever_it_is_met(tmp_path: Path
         (tmp_path / "metrics.jsonl").unlink(missing_ok=True)
         (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
         with pytest.raises(
-            HindranceError, match=r"cannot be written \(No space left on device\); mend that, then `ilde"
+            HindranceError, match=r"cannot be written \(No space left on device\); mend that and try again"
         ):
             run.log_metrics(1, {"loss": 2.0})

@@ -232,8 +232,7 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in PASSING:
-            message = f"cannot be written ({error.strerror}); mend that, then `ilde resume {path}` goes on"
-            raise HindranceError(f"{path}: {message}") from error
+            raise HindranceError(f"{path}: cannot be written ({error.strerror}); mend that and try again") from error
         message = f"cannot be written ({error.strerror}); make {_nearest(path)} writable or choose another folder"
         raise UserError(f"{path}: {message}") from error
 
