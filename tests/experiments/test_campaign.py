@@ -26,6 +26,7 @@ STOPPED = 143
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "PERIOD_SECONDS", 0.0)
     monkeypatch.setattr(campaign, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(campaign, "BREATH_SECONDS", 0.0)
 
 
 class Told:
@@ -222,11 +223,28 @@ def test_an_attempt_that_cannot_begin_stops_no_other_and_is_tried_again(tmp_path
 
     for refusals, state, code in ((1, "done", 0), (9, "failed", HindranceError.exit_code)):
         ears = Ears()
-        standings = Campaign(cells("a", "b", "c"), tmp_path, retries=2, watcher=ears).run(Crowded(refusals))
+        study = Campaign(cells("a", "b", "c"), tmp_path / str(refusals), retries=2, watcher=ears)
+        standings = study.run(Crowded(refusals))
         assert [s.state for s in standings] == ["done", state, "done"]
         assert standings[1].exit_code == code
         assert "b: failed: cannot begin (Resource temporarily unavailable); trying again (1 of 2)" in ears.lines
     assert standings[1].attempts == 3
+    assert "b: failed: cannot begin (Resource temporarily unavailable)" in ears.lines  # there is no log to see
+
+
+@pytest.mark.parametrize(("code", "pauses"), [(HindranceError.exit_code, 1), (1, 0)])
+def test_after_a_hindrance_nothing_begins_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, pauses: int
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(campaign, "BREATH_SECONDS", 5.0)
+    monkeypatch.setattr(campaign, "PERIOD_SECONDS", 1.0)
+    monkeypatch.setattr(campaign.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(campaign.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
+    engine = Told({"a": [code, 0]}, at_once=1)
+    (standing,) = Campaign(cells("a"), tmp_path, retries=1, watcher=Ears()).run(engine)
+    assert (standing.state, engine.started) == ("done", ["a", "a"])
+    assert clock[0] == 2 + 5 * pauses  # a second for each attempt, and the rest between them
 
 
 def test_a_run_that_another_process_holds_is_tried_again_and_a_mistake_is_not(tmp_path: Path) -> None:

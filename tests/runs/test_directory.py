@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -81,8 +82,32 @@ def test_a_read_only_folder_is_named_with_the_remedy(tmp_path: Path) -> None:
         create(tmp_path / "run")
 
 
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.ENOSPC, HindranceError),
+        (errno.ETIMEDOUT, HindranceError),
+        (errno.ENOLCK, HindranceError),
+        (errno.EMFILE, HindranceError),
+        (errno.EACCES, UserError),
+        (errno.EROFS, UserError),
+    ],
+)
+def test_what_may_pass_is_told_from_what_must_be_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[UserError]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with create(tmp_path) as run:
+        monkeypatch.setattr(Journal, "append", refuse)
+        with pytest.raises(UserError, match=os.strerror(number)) as raised:
+            run.log_metrics(1, {})
+    assert type(raised.value) is kind
+
+
 def test_too_little_disk_space_is_said_before_anything_is_made(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"MiB free, this run needs 1,099,511,627,776 MiB; free some space"):
+    with pytest.raises(HindranceError, match=r"MiB free, this run needs 1,099,511,627,776 MiB; free some space"):
         create(tmp_path / "run", required_bytes=2**60)
     assert not (tmp_path / "run").exists()
 

@@ -22,6 +22,8 @@ CellState: TypeAlias = Literal["waiting", "running", "done", "failed", "stopped"
 PERIOD_SECONDS = 0.25
 LOOK_SECONDS = 1.0
 """Between two looks at the folders, which may lie on storage that many share."""
+BREATH_SECONDS = 5.0
+"""Before anything begins after a hindrance: room, or storage that is out of reach, needs time to come back."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class Campaign:
                 entry.state = "done"
         self._queue = deque(entry for entry in self._entries.values() if entry.state == "waiting")
         self._running: dict[str, _Entry] = {}
-        self._due = float("-inf")
+        self._due = self._resting_until = float("-inf")
 
     @property
     def complete(self) -> bool:
@@ -126,7 +128,7 @@ class Campaign:
                 if not stopping:
                     self._fill(engine)
                 self._look()
-                time.sleep(PERIOD_SECONDS if self._running else 0)
+                time.sleep(PERIOD_SECONDS if self._running or self._queue else 0)
         finally:
             lock.release()
         self._watcher.seen(self.standings())
@@ -140,7 +142,7 @@ class Campaign:
             raise UserError(f"{self._out}: cannot be written ({error.strerror}); choose another --out") from error
 
     def _fill(self, engine: Engine) -> None:
-        while self._queue and len(self._running) < engine.at_once:
+        while self._queue and len(self._running) < engine.at_once and time.monotonic() >= self._resting_until:
             entry = self._queue.popleft()
             entry.log_size = _size(entry.attempt.log)
             entry.attempts += 1
@@ -166,10 +168,13 @@ class Campaign:
     def _missed(self, entry: _Entry, why: str, *, again: bool) -> None:
         """An attempt failed; another one may help as long as there are retries."""
         again = again and entry.attempts <= self._retries
+        if entry.exit_code == HindranceError.exit_code:
+            self._resting_until = time.monotonic() + BREATH_SECONDS
         entry.message, entry.state = why, "waiting" if again else "failed"
         if again:
             self._queue.append(entry)
-        how = f"; trying again ({entry.attempts} of {self._retries})" if again else f"; see {entry.attempt.log}"
+        log = entry.attempt.log
+        how = f"; trying again ({entry.attempts} of {self._retries})" if again else f"; see {log}" * log.exists()
         self._note(entry, f"failed: {why}{how}")
 
     def _look(self) -> None:

@@ -38,8 +38,18 @@ RunState: TypeAlias = Literal["running", "finished", "interrupted", "failed"]
 CONFIG, PROVENANCE, STATUS = "config.json", "provenance.json", "status.json"
 FOLDERS = ("checkpoints", "tensorboard", "videos")
 JOURNALS = ("metrics.jsonl", "timing.jsonl", "evaluations.jsonl")
-PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE}
-"""Refusals of a file system that may be over soon: no room, or storage that is out of reach."""
+LASTING = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.EINVAL,
+}
+"""Refusals of a file system that no waiting ends; others, such as no room or storage out of reach, may be over soon."""
 OWN_NAMES = {CONFIG, PROVENANCE, STATUS, "lock", *FOLDERS, *JOURNALS}
 
 
@@ -231,7 +241,7 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in PASSING:
+        if error.errno not in LASTING:
             raise HindranceError(f"{path}: cannot be written ({error.strerror}); mend that and try again") from error
         message = f"cannot be written ({error.strerror}); make {_nearest(path)} writable or choose another folder"
         raise UserError(f"{path}: {message}") from error
@@ -251,7 +261,7 @@ def _check_space(path: Path, required_bytes: int) -> None:
     free = shutil.disk_usage(_nearest(path)).free
     if free < required_bytes:
         needs = f"{free / 2**20:,.0f} MiB free, this run needs {required_bytes / 2**20:,.0f} MiB"
-        raise UserError(f"{path}: {needs}; free some space or choose another --out")
+        raise HindranceError(f"{path}: {needs}; free some space or choose another --out")
 
 
 def _check_run(path: Path) -> None:
