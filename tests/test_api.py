@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -315,6 +316,22 @@ def test_the_reward_and_the_device_may_be_named_and_the_environments_are_freed()
         assert repr(agent) == "<Imitator: ilde on Corridor, seed 0, 0 steps>"
         agent.learn(64)
         assert (agent.config.reward, agent.config.device) == ("constant", "cpu")
+
+
+def test_a_device_is_checked_as_on_the_command_line() -> None:
+    with pytest.raises(UserError, match=r"^device 'gpu': is not one of auto, cpu, cuda$"):
+        corridor(device="gpu")
+
+
+def test_a_loaded_run_goes_on_with_the_threads_it_began_with(tmp_path: Path) -> None:
+    path = corridor().learn(64).save(tmp_path / "run")
+    provenance = json.loads((path / "provenance.json").read_text())
+    (path / "provenance.json").write_text(json.dumps(provenance | {"threads": 3}))
+    before = torch.get_num_threads()
+    try:
+        assert Imitator.load(path, env=Corridor).config.threads == torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_code_written_for_recurrent_policies_can_ask_for_actions() -> None:

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from ilde.config import RunConfig, from_dict
 from ilde.data import UserError
-from ilde.launch import check_demos_unchanged
+from ilde.launch import check_demos_unchanged, with_its_threads
 from ilde.prepare import build, fit
 from ilde.runs.checkpoint import TENSORS, TREE, CorruptCheckpoint, checkpoint_steps, read_checkpoint, write_checkpoint
 from ilde.runs.directory import CONFIG, PROVENANCE
@@ -131,10 +131,11 @@ def _completed(folder: Path, run: Path, *, accept_other_bits: bool) -> bool:
 
 
 def _fitted_again(folder: Path) -> dict[str, Tensor]:
-    config = from_dict(RunConfig, json.loads((folder / CONFIG).read_bytes()))
+    provenance = json.loads((folder / PROVENANCE).read_bytes())
+    config = with_its_threads(from_dict(RunConfig, json.loads((folder / CONFIG).read_bytes())), provenance)
     trainer, demos = build(config)
     try:
-        check_demos_unchanged(json.loads((folder / PROVENANCE).read_bytes()), demos, config)
+        check_demos_unchanged(provenance, demos, config)
         fit(trainer, demos)
         tensors: dict[str, Tensor] = {}
         encode({"reward": trainer.reward.state_dict()}, tensors)

@@ -33,6 +33,7 @@ from ilde.launch import (
     check_demos_unchanged,
     check_same_kind_of_device,
     scores,
+    with_its_threads,
 )
 from ilde.nets.policy import Policy
 from ilde.prepare import build, demonstrator_return, fit
@@ -223,7 +224,7 @@ class Imitator:
             raise UserError(f"{path}: no checkpoint yet; `ilde resume {path}` goes on with it")
         if env is None and folder.provenance.get("own_env"):
             raise UserError(f"{path}: made with an environment of your own; pass it as env")
-        config, kept = from_dict(RunConfig, folder.config), Path(path) / OWN_DEMOS
+        config, kept = with_its_threads(from_dict(RunConfig, folder.config), folder.provenance), Path(path) / OWN_DEMOS
         own = load_demos(kept) if kept.exists() and demos is None else demos
         agent = cls(config.env if env is None else env, own, config=config)
         check_demos_unchanged(folder.provenance, agent._demos, agent.config)

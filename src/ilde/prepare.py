@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import get_args
 
 import numpy as np
 import torch
 
 from ilde.allocation import keep_freed_memory
 from ilde.collector import Collector
-from ilde.config import RunConfig, validated
+from ilde.config import Device, RunConfig, validated
 from ilde.data import Metrics, Transitions, UserError
 from ilde.demos import Demonstrations, resolve
 from ilde.demos.demonstrations import shuffle_transitions
@@ -29,6 +30,8 @@ WALK_CHUNK = 128
 
 def choose_device(name: str) -> torch.device:
     """The device of that name, checked before any work."""
+    if name not in get_args(Device):
+        raise UserError(f"device {name!r}: is not one of {', '.join(get_args(Device))}")
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name == "cuda" and not torch.cuda.is_available():

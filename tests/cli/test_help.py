@@ -66,6 +66,7 @@ def test_help_may_come_first(ilde: Ilde) -> None:
 def test_settings_are_found_by_name_or_meaning_with_the_presets_values(ilde: Ilde) -> None:
     every = {entry["name"]: entry for entry in ilde("settings", "--json").document}
     assert set(every) == set(setting_names())
+    assert [name for name, entry in every.items() if not entry["meaning"]] == []
     assert every["ppo.learning-rate"]["value"] == 3e-4
     assert every["rewards.generative.subsample"]["meaning"].startswith("Every how many-th transition")  # of a base
     found = ilde("settings", "rewards.entropy.num-neighbors", "PAPER", "--preset", "mujoco", "--json").document

@@ -52,6 +52,12 @@ MISTAKES = [
 ]
 
 
+def test_a_mistake_in_a_strangers_words_does_not_command_the_terminal(ilde: Ilde, tmp_path: Path) -> None:
+    result = ilde("resume", tmp_path / "a\x1b[2Jb")
+    assert result.code == 2
+    assert "a [2Jb: not a run" in result.err
+
+
 @pytest.mark.parametrize(("words", "line"), MISTAKES, ids=[" ".join(words) for words, _ in MISTAKES])
 def test_a_mistake_is_one_line_and_exit_2(
     ilde: Ilde, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], line: str

@@ -17,7 +17,24 @@ def test_each_seed_is_a_run_of_its_own(ilde: Ilde, tmp_path: Path) -> None:
     assert result.document["mean"]["greedy"]["mean"] == sum(greedy) / 2
     assert RunDirectory.read(tmp_path / "sweep" / "seed-2").config["seed"] == 2
     again = ilde("train", "expert", *words, *TINY)
-    assert (again.code, again.err.count("ilde: ")) == (2, 1)
+    assert (again.code, again.document["mean"]) == (0, result.document["mean"])
+    assert "all 2 runs are finished; nothing is left to do" in again.err
+    other = ilde("train", "expert", *words, *TINY, "--ppo.discount", "0.5")
+    assert (other.code, other.err.count("\n")) == (2, 1)
+    assert "was begun with ppo.discount 0.99, the study now says 0.5" in other.err
+
+
+def test_seeds_that_never_began_when_time_was_up_are_gone_on_with_by_the_same_command(
+    ilde: Ilde, tmp_path: Path
+) -> None:
+    words = ("--env", "CartPole-v1", "--steps", 32, "--seeds", "0..1", "--out", tmp_path / "sweep", "--json")
+    stopped = ilde("train", "expert", *words, *TINY, "--minutes", "0.000001")
+    assert stopped.code == 124
+    assert f"the same command with --out {tmp_path / 'sweep'} goes on" in stopped.err
+    assert {run["state"] for run in stopped.document["runs"]} == {"not started"}
+    result = ilde("train", "expert", *words, *TINY)
+    assert result.code == 0, result.err
+    assert {run["state"] for run in result.document["runs"]} == {"finished"}
 
 
 def test_a_mistake_is_found_once_and_before_any_process(ilde: Ilde, tmp_path: Path) -> None:

@@ -333,7 +333,7 @@ def test_a_control_that_saw_nothing_counts_once_over_two_recordings() -> None:
     recordings = [seeds("ilde", scores), seeds("ilde", scores, demos="a/c", demos_hash="e" * 64)]
     runs = [
         *recordings[0],
-        *(replace(run, run=f"other-{run.run}") for run in recordings[1]),
+        *recordings[1],  # of the same names, as where both were called runs/ilde/seed-0
         *seeds("constant", scores),
     ]
     ilde, constant = aggregate(compare(runs))

@@ -259,6 +259,7 @@ def test_a_foreign_file_is_refused_in_one_line(tmp_path: Path) -> None:
     [
         ("env_steps", 10**400, "nobody can draw"),
         ("demonstrator", 1e308, "nobody can draw"),
+        ("demonstrator", 1e-310, "too small for ratios"),
         ("preset", "nosuch", "unknown preset 'nosuch'"),
     ],
 )

@@ -141,6 +141,13 @@ def test_scores_without_any_spread_make_nothing_certain() -> None:
     assert math.isfinite(difference_interval([2.0, 2.0], [1.5, 1.5, 1.6])[0])
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-150, 1e77, 1e99])
+def test_the_difference_interval_does_not_depend_on_the_unit(unit: float) -> None:
+    mine, other = np.array([1.0, 3.0, 4.0]), np.array([0.0, 0.5])
+    low, high = difference_interval(mine, other)
+    assert difference_interval(mine * unit, other * unit) == pytest.approx((low * unit, high * unit))
+
+
 def test_a_single_seed_bounds_no_difference() -> None:
     assert difference_interval([1e9], [0.0, 1.0]) == (-math.inf, math.inf)
     assert difference_interval([1e9, 1e9], [0.0]) == (-math.inf, math.inf)

@@ -21,6 +21,7 @@ from ilde.cli import (
     theory,
     train,
 )
+from ilde.cli.printing import printable
 from ilde.cli.verbs import UsageError, Verb, did_you_mean
 
 VERBS: tuple[Verb, ...] = (
@@ -62,7 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if "--debug" in words:
             traceback.print_exc()
         line, code = explained
-        print(f"ilde: {' '.join(line.split())}", file=sys.stderr)
+        # Words of a stranger's file may stand in it, and must not command the terminal.
+        print(f"ilde: {printable(' '.join(line.split()))}", file=sys.stderr)
         return code
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ilde.cli.campaigns import carry_out, final_scores, outcomes, print_outcomes
 from ilde.cli.printing import print_json
-from ilde.data import UserError
 from ilde.evaluation import mean_interval
 from ilde.experiments.grid import Cell
 from ilde.experiments.local import LocalEngine, default_jobs
@@ -21,16 +20,16 @@ if TYPE_CHECKING:
 
 
 def train_seeds(config: RunConfig, seeds: Sequence[int], out: Path, *, minutes: float | None, as_json: bool) -> int:
-    """Train one run per seed in `out/seed-K`; returns 0 if all finished, else the first other exit code."""
+    """Train one run per seed in `out/seed-K`, or go on with them; returns 0 if all finish, else the first other code."""
     cells = [Cell(f"seed-{seed}", replace(config, seed=seed)) for seed in seeds]
-    _check(config, [out / cell.id for cell in cells])
+    _check(config)
     at_once = min(len(seeds), default_jobs())
     standings, code = carry_out(
         cells,
         out,
         lambda: LocalEngine(at_once),
         title=f"{len(seeds)} runs in {out}, preset {config.preset}, {at_once} at a time",
-        how_to_go_on=f"`ilde resume {out}/seed-K` goes on with each",
+        how_to_go_on=f"the same command with --out {out} goes on",
         retries=0,
         minutes=minutes,
         as_json=as_json,
@@ -44,13 +43,8 @@ def train_seeds(config: RunConfig, seeds: Sequence[int], out: Path, *, minutes: 
     return code
 
 
-def _check(config: RunConfig, folders: Sequence[Path]) -> None:
+def _check(config: RunConfig) -> None:
     """Find every mistake once, here, rather than in each process."""
-    for folder in folders:
-        if folder.exists():
-            raise UserError(
-                f"{folder}: exists already; `ilde resume {folder}` goes on with it, or choose another --out"
-            )
     choose_device(config.device)
     trainer, _ = build(replace(config, device="cpu"))
     trainer.envs.close()

@@ -29,7 +29,9 @@ class CloningConfig:
     """Settings of behavioural cloning."""
 
     learning_rate: float = 3e-4
+    """Of the policy."""
     batch_size: int = 64
+    """Demonstrated transitions per gradient step."""
     epochs: int = 500
     """Passes over the demonstrations at most."""
     held_out: float = 0.1

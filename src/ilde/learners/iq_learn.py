@@ -39,6 +39,7 @@ class IQLearnConfig:
     batch_size: int = 256
     """Demonstrated transitions per gradient step; online as many of the policy's beside them."""
     discount: float = 0.99
+    """gamma: what a reward is worth one step later."""
     temperature: float = 0.01
     """Weight of the entropy, fixed."""
     value_term: Literal["value", "value-demos", "initial"] = "value"

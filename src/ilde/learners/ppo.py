@@ -27,23 +27,30 @@ class PPOConfig:
     """Settings of PPO; the defaults are the paper's for Atari."""
 
     learning_rate: float = 2.5e-4
+    """Of policy and value; the first one, where it falls."""
     anneal: bool = True
     """Let the learning rate fall linearly to 0 over the schedule."""
     num_epochs: int = 4
+    """Passes over each rollout."""
     num_minibatches: int = 32
+    """Gradient steps of one pass: how many parts a rollout is cut into, not how large they are."""
     clip_range: float = 0.1
     """epsilon of PPO, for the policy and for the value."""
     clip_value: bool = True
     """Clip the value's move as well."""
     discount: float = 0.99
+    """gamma: what a reward is worth one step later."""
     gae_lambda: float = 0.95
+    """lambda of generalised advantage estimation: 0 trusts the values alone, 1 the rewards seen."""
     endless: bool = False
     """Let returns go on into the next life or episode, of rewards less their mean over the rollout: living on is then
     worth nothing in itself, which a reward that is never negative would pay for before anything else."""
     entropy_weight: float = 0.01
+    """Weight of the entropy of actions, which keeps them varied."""
     value_weight: float = 0.5
     """Weight of half the squared value error."""
     max_grad_norm: float = 0.5
+    """Longer gradients, over all weights together, are cut to this length."""
     advantages: Literal["rollout", "minibatch", "raw"] = "rollout"
     """Over what advantages are normalised."""
     fuse: bool = True

@@ -29,7 +29,9 @@ class SACConfig:
     learning_rate: float = 3e-4
     """Of actor, critics and temperature."""
     batch_size: int = 256
+    """Transitions per gradient step."""
     discount: float = 0.98
+    """gamma: what a reward is worth one step later."""
     target_rate: float = 0.02
     """tau of SAC: how far the target critics move with each gradient step."""
     updates_per_step: float = 1.0

@@ -89,9 +89,9 @@ def _chances(rows: Sequence[Row], tasks: Sequence[dict[str, Row]]) -> tuple[Chan
     return tuple(chances)
 
 
-def _runs(row: Row) -> tuple[tuple[str, str], ...]:
-    """What tells a row's runs from others."""
-    return tuple((outcome.task, outcome.run) for outcome in row.outcomes)
+def _runs(row: Row) -> tuple[tuple[str, str, str | None], ...]:
+    """What tells a row's runs from others: names alone do not, where records come from two places."""
+    return tuple((outcome.task, outcome.run, outcome.demos_hash) for outcome in row.outcomes)
 
 
 def _ratios(row: Row) -> Scores:

@@ -23,6 +23,8 @@ POINTS = 100
 FIGURES = 5
 LARGEST = 1e100
 """Of any number in a record: sums and squares of such ones stay finite."""
+LEAST_DEMONSTRATOR = 1e-50
+"""Of a demonstrator's return that is not 0, in size: so do ratios to it."""
 LAST_POINTS = 4
 NOT_A_VARIANT = {"method", "env", "demos", "reward", "steps", "seed", "preset", "device", "threads", "checkpoint_every"}
 """Settings with a place of their own in the record, and those that do not move a result."""
@@ -113,6 +115,8 @@ class Outcome:
         _require_finite(
             (self.seed, self.env_steps, self.planned_steps, self.fraction, *(v for v in maybe if v is not None))
         )
+        if 0 < abs(self.demonstrator or 0) < LEAST_DEMONSTRATOR:
+            raise ValueError(f"demonstrator is {self.demonstrator}, too small for ratios to it")
         find_preset(self.preset)
         find_method(self.method)
         parse_expression(self.reward)

@@ -105,11 +105,13 @@ def difference_interval(ours: Sequence[float] | Scores, theirs: Sequence[float] 
     if min(len(mine), len(other)) < 2:
         return (-math.inf, math.inf)
     difference = float(mine.mean() - other.mean())
-    if not (np.ptp(mine) or np.ptp(other)):
+    unit = float(max(np.ptp(mine), np.ptp(other)))
+    if not unit:
         return (-math.inf, math.inf)
-    parts = [float(side.var(ddof=1)) / len(side) if np.ptp(side) else 0.0 for side in (mine, other)]
+    # In units of the larger range, so that fourth powers neither overflow nor vanish.
+    parts = [float((side / unit).var(ddof=1)) / len(side) if np.ptp(side) else 0.0 for side in (mine, other)]
     freedom = sum(parts) ** 2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (mine, other), strict=True))
-    spread = math.sqrt(sum(parts)) * float(stats.t.ppf(0.5 + LEVEL / 2, freedom))
+    spread = unit * math.sqrt(sum(parts)) * float(stats.t.ppf(0.5 + LEVEL / 2, freedom))
     return (difference - spread, difference + spread)
 
 

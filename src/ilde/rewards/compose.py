@@ -30,6 +30,7 @@ class ScaleConfig:
     window: float = 1e6
     """Samples the spreads remember."""
     discount: float = 0.99
+    """Of the returns whose spread is taken."""
 
 
 @dataclass(frozen=True)

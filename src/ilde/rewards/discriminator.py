@@ -29,6 +29,7 @@ class DiscriminatorConfig:
     """Both adversarial terms; `vail` has the bottleneck, `gail` has not."""
 
     learning_rate: float = 3e-4
+    """Of the discriminator."""
     batch_size: int = 128
     """Demonstration states per step; as many policy states stand beside them."""
     passes: int = 1

@@ -25,8 +25,11 @@ class FitConfig:
     """How a model is fitted to the demonstrations."""
 
     learning_rate: float = 3e-4
+    """Of the fit."""
     batch_size: int = 32
+    """Demonstrated transitions per gradient step of the fit."""
     epochs: int = 1000
+    """Passes of the fit over the transitions that are used."""
     subsample: int = 4
     """Every how many-th transition is used, from a random offset; all where fewer than a batch would be left."""
 
