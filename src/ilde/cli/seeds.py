@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def train_seeds(config: RunConfig, seeds: Sequence[int], out: Path, *, minutes: float | None, as_json: bool) -> int:
-    """Train one run per seed in `out/seed-K`, or go on with them; returns 0 if all finish, else the first other code."""
+    """Train one run per seed in `out/seed-K`, or go on with them; returns 0, or the first other exit code."""
     cells = [Cell(f"seed-{seed}", replace(config, seed=seed)) for seed in seeds]
     _check(config)
     at_once = min(len(seeds), default_jobs())
