@@ -165,7 +165,9 @@ QUICK = RunConfig(
     rewards=RewardConfig(
         generative=GenerativeConfig(epochs=400, subsample=1, action_weight=0.01, true_action_share=0.5),
         dynamics=DynamicsConfig(epochs=400, subsample=1),
-        discriminator=DiscriminatorConfig(passes=2, input="state-action"),
+        # A discriminator that must not be steep shows a way towards the demonstrator from afar, and on beyond it; the
+        # penalty bounds its logit already, so that the bottleneck may be wider (ADR 15).
+        discriminator=DiscriminatorConfig(passes=2, input="state-action", bottleneck_weight=0.1, gradient_penalty=10.0),
         entropy=EntropyConfig(max_references=1024),
         curiosity_factor=0.2,
     ),
