@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ilde.config import PRESETS, RunConfig, find_preset, from_dict, override, to_dict, validated
 from ilde.data import UserError
+from ilde.fields import leaves
 
 
 def paths(config: Any, prefix: str = "") -> list[str]:
@@ -59,6 +60,15 @@ def test_any_values_survive_json(steps: int, rate: float, anneal: bool, demos: s
     # A demonstration named "none" would be read as no demonstration at all.
     if demos is None or demos.lower() != "none":
         assert from_dict(RunConfig, json.loads(json.dumps(to_dict(config)))) == config
+
+
+def test_quick_is_the_plain_one_with_a_discriminator_that_must_not_be_steep() -> None:
+    quick, plain = (dict(leaves(to_dict(find_preset(name)))) for name in ("quick", "quick-plain"))
+    assert {name: (value, plain[name]) for name, value in quick.items() if value != plain[name]} == {
+        "preset": ("quick", "quick-plain"),
+        "rewards.discriminator.bottleneck_weight": (0.1, 1.0),
+        "rewards.discriminator.gradient_penalty": (10.0, 0.0),
+    }
 
 
 def test_the_papers_numbers() -> None:

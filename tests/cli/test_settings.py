@@ -46,7 +46,7 @@ def test_settings_replace_those_of_the_preset_in_order() -> None:
     assert (config.method, config.steps, config.ppo.learning_rate) == ("gail", 7, 1.0)
 
 
-@pytest.mark.parametrize("preset", ["quick", "atari", "mujoco", "replay"])
+@pytest.mark.parametrize("preset", ["quick", "quick-plain", "atari", "mujoco", "replay"])
 def test_a_configuration_is_spelled_as_the_words_that_compose_it(preset: str) -> None:
     given = [("steps", "7"), ("schedule-steps", "9"), ("sac.temperature", "0.1"), ("ppo.anneal", "false")]
     given += [("demos", "a.npz:0.1"), ("reward", "vail + 2*giril"), ("ppo.learning-rate", "0.1"), ("seed", "3")]

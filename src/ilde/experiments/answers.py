@@ -65,7 +65,8 @@ class Answer:
     def remarks(self) -> tuple[str, ...]:
         """Settings that the table and its notes do not say."""
         preset = f"preset {self.outcome.preset}"
-        told = self.outcome.preset == self.config.preset or preset in (*self.comparison.settings, self.row.details)
+        known = (*self.comparison.settings, *self.row.details.split(", "))
+        told = self.outcome.preset == self.config.preset or preset in known
         found = (self.row.details, "" if told else preset, _effective_weight(self.outcome))
         return tuple(part for part in found if part)
 
