@@ -101,7 +101,11 @@ def test_an_unknown_table_is_answered_in_one_line(capsys: pytest.CaptureFixture[
 def test_a_table_stopped_before_its_first_run_says_so_and_no_more(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["reproduce", "hype", "--minutes", "1e-9", "--out", str(tmp_path / "runs")]) == 124
+    earlier = tmp_path / "hype.md"
+    earlier.write_text("an earlier table")
+    words = ["reproduce", "hype", "--minutes", "1e-9", "--out", str(tmp_path / "runs"), "--markdown", str(earlier)]
+    assert main(words) == 124
+    assert earlier.read_text() == "an earlier table"
     said = capsys.readouterr()
     assert "no run that can be read" not in said.err
     assert "not run" in said.out

@@ -50,7 +50,7 @@ def run_reproduce(args: argparse.Namespace) -> int:
         return _list(as_json=args.json)
     table = None if args.table == hypotheses.NAME else paper_table(args.table)
     _refuse_idle(args, table)
-    budget, code = None, 0
+    budget, code, empty = None, 0, False
     if table is None:
         title, words = hypotheses.TITLE, hypotheses.judge(_read(args))
     elif table.domain == "demonstrators":  # the recordings themselves are measured, and they come with the package
@@ -60,8 +60,9 @@ def run_reproduce(args: argparse.Namespace) -> int:
     else:
         budget = args.budget or "smoke"
         outcomes, code = _carry_out(args, table, budget)
+        empty = not outcomes
         title, words = table.title, reproduce(table, outcomes)
-    if args.markdown is not None:
+    if args.markdown is not None and not empty:  # an earlier table is worth more than one without a run
         write_text(args.markdown, markdown(title, [words]))
     if args.json:
         print_json({"table": args.table, "budget": budget} | asdict(words))
