@@ -258,8 +258,9 @@ def _check_free(path: Path) -> None:
 
 
 def _check_space(path: Path, required_bytes: int) -> None:
-    free = shutil.disk_usage(_nearest(path)).free
-    if free < required_bytes:
+    total, _, free = shutil.disk_usage(_nearest(path))
+    # What has no room at all, such as /proc, is no full disk: writing to it says more.
+    if total and free < required_bytes:
         needs = f"{free / 2**20:,.0f} MiB free, this run needs {required_bytes / 2**20:,.0f} MiB"
         raise HindranceError(f"{path}: {needs}; free some space or choose another --out")
 
