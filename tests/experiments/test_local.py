@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -151,6 +152,24 @@ def test_an_attempt_that_cannot_begin_takes_no_place(tmp_path: Path) -> None:
         engine.start(Attempt("a", tmp_path / "file" / "a", (), tmp_path))
     engine.start(Attempt("b", tmp_path / "b", ("nothing",), tmp_path))
     assert outlast(engine, 1) == {"b": UserError.exit_code}
+
+
+def test_an_attempt_that_cannot_have_its_cores_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+
+    def taken_away(child: int, _: Sequence[int]) -> None:
+        begun.append(child)
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(os, "sched_setaffinity", taken_away, raising=False)
+    engine = LocalEngine(1)
+    with pytest.raises(OSError, match="Invalid"):
+        engine.start(Attempt("a", tmp_path / "a", ("expert", "--env=CartPole-v1"), tmp_path))
+    assert not engine.ended()
+    with pytest.raises(ProcessLookupError):  # gone, and waited for
+        os.kill(begun[0], 0)
 
 
 def test_closing_leaves_no_process(tmp_path: Path) -> None:

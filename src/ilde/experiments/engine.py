@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -69,8 +68,14 @@ def begin(
             start_new_session=True,  # Ctrl-C reaches it through its engine alone, not from the terminal too
         )
     if cores and hasattr(os, "sched_setaffinity"):
-        with suppress(ProcessLookupError):  # it may be over already
+        try:
             os.sched_setaffinity(child.pid, cores)  # before it has started a thread: all of them inherit it
+        except ProcessLookupError:  # it may be over already
+            pass
+        except OSError:  # cores that were taken away since they were counted: nobody would know of this child
+            child.kill()
+            child.communicate()
+            raise
     return child
 
 
