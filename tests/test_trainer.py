@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from toys import CPU, SMALL, TINY, Corridor, corridor_trainer
+from toys import CPU, SMALL, TINY, Corridor, corridor_trainer, reward_mix, transitions
 
 from ilde import prepare
 from ilde.config import QUICK
@@ -40,6 +40,22 @@ def test_one_iteration_collects_then_teaches_the_reward_then_the_policy(monkeypa
         monkeypatch.setattr(owner, method, noted(name, getattr(owner, method)))
     trainer.iterate()
     assert order == ["collect", "reward", "policy"]
+
+
+def test_after_fitting_the_environments_stand_where_their_first_observations_say() -> None:
+    # A background of random steps was played in them meanwhile.
+    first = corridor_trainer("ilde", **FAST | {"num_envs": 8}).collector.collect().transitions[0]
+    assert not first.obs.any()
+    torch.testing.assert_close(first.next_obs, (0.1 * (first.action[:, None] - 1.0)).clamp(0.0, 1.0))
+
+
+def test_features_are_standardised_over_chance_and_demonstrations_together() -> None:
+    mix, demos, background = reward_mix("giril"), transitions("vector", 5, seed=1), transitions("vector", 4, 3, seed=2)
+    mix.fit(demos, background)
+    assert mix.space is not None
+    seen = torch.cat([background.obs.flatten(0, 1), demos.obs, demos.next_obs])
+    torch.testing.assert_close(mix.space.mean, seen.mean(0))
+    torch.testing.assert_close(mix.space.inverse_std, 1.0 / seen.std(0, correction=0))
 
 
 def test_steps_and_updates_are_counted_and_the_run_ends_when_it_has_had_its_steps() -> None:

@@ -19,7 +19,7 @@ from ilde.data import Transitions
 from ilde.envs import make_envs
 from ilde.evaluation import evaluate
 from ilde.learners.iq_learn import IQLearn, IQLearnConfig, iq_loss
-from ilde.learners.soft import Judged
+from ilde.learners.soft import Judged, SoftAgent
 from ilde.learners.soft_q import SoftQAgent
 
 SETTINGS = IQLearnConfig(batch_size=4, hidden=8, warm_up=0, replay_size=64, learning_rate=1e-2, updates_per_step=0.2)
@@ -91,6 +91,26 @@ def test_discrete_values_agree_with_numpy(seed: int, target: bool) -> None:
         ours = (judged.q[0, i].item(), judged.value[i].item(), judged.next_value[i].item())
         np.testing.assert_allclose(ours, expected, rtol=1e-6, atol=1e-6)
     assert judged.next_value.requires_grad == (not target)
+
+
+@pytest.mark.parametrize("target", [False, True])
+def test_continuous_values_of_successors_are_the_target_critics_alone_if_asked(target: bool) -> None:
+    agent, batch = learner("continuous").agent, transitions("continuous", 3)
+    assert isinstance(agent, SoftAgent)
+    noise = torch.randn(2, 3, agent.noise_width, generator=generator(1))
+
+    def judged() -> Judged:
+        return agent.judge(batch.obs, batch.action, batch.next_obs, noise, target=target)
+
+    before = judged()
+    with torch.no_grad():
+        for weight in agent.target_critics.parameters():
+            weight += 0.1
+    after = judged()
+    assert torch.equal(before.q, after.q)
+    assert torch.equal(before.value, after.value)
+    assert torch.equal(before.next_value, after.next_value) == (not target)
+    assert before.next_value.requires_grad == (not target)
 
 
 @pytest.mark.parametrize("kind", KINDS)

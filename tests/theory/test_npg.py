@@ -7,7 +7,7 @@ import pytest
 from small import tiny_game, tiny_mdp
 
 from ilde.theory.constants import Schedule, bonus_constant, scaled_schedule, theorem_schedule
-from ilde.theory.mdp import uniform_policy
+from ilde.theory.mdp import sample, uniform_policy
 from ilde.theory.npg import Learner, mirror_step, natural_policy_gradient
 from ilde.theory.presets import StudyConfig
 from ilde.theory.uncertainty import TabularClass
@@ -61,6 +61,27 @@ def test_with_a_period_of_one_every_iterate_plays_itself() -> None:
     assert run.played.tolist() == [40] * 12
 
 
+def test_each_reward_is_the_last_one_moved_along_the_weighted_gradient_and_projected() -> None:
+    learner, schedule = learner_of(), replace(SCHEDULE, reward_step_size=1.0)
+    run = natural_policy_gradient(learner, schedule, np.random.default_rng(0))
+    rng, steps, features = np.random.default_rng(0), np.arange(4), learner.rewards.features
+    weighted = outside = 0
+    for k in range(schedule.iterations - 1):
+        if k % schedule.period == 0:  # the same draws once more
+            behaviour = int(rng.integers(max(0, k - 3), k + 1))
+            data = sample(learner.mdp, run.policies[behaviour], schedule.batch, rng)
+        seen = (steps, data.states[:, :-1], data.actions)
+        # Every step's own past counts: the product of the ratios up to it.
+        ratios = np.cumprod(run.policies[k][seen] / run.policies[behaviour][seen], axis=1)
+        agent = np.einsum("nh,nhd->d", ratios, features[seen[1:]]) / schedule.batch
+        moved = run.thetas[k] + learner.demos - agent
+        np.testing.assert_allclose(run.thetas[k + 1], np.clip(moved, -1.0, 1.0), atol=1e-9)
+        weighted += behaviour != k
+        outside += np.abs(moved).max() > 1
+    assert weighted
+    assert outside
+
+
 def test_equal_seeds_give_equal_runs_and_others_do_not() -> None:
     first, second, third = (
         natural_policy_gradient(learner_of(), SCHEDULE, np.random.default_rng(seed)) for seed in (0, 0, 1)
@@ -91,6 +112,13 @@ def test_the_theorems_schedule_solves_its_own_equations() -> None:
     # eta m <= 1 / H^2, which keeps importance weights bounded.
     assert schedule.policy_step_size * schedule.period <= 1 / horizon**2
     assert schedule.bonus_constant == bonus_constant(values, horizon, schedule.batch, 0.05)
+
+
+def test_the_theorems_bonus_constant_is_the_papers() -> None:
+    # sqrt(8 log(H N / delta) + 4 / H^2 + 1), H = 5, with log N of the values' own cover at the radius 1 / N.
+    values = TabularClass(5, 2, 5.0)
+    cover = values.log_covering_number(1 / 100)
+    assert bonus_constant(values, 5, 100, delta=0.05) ** 2 == pytest.approx(8 * (np.log(100) + cover) + 0.16 + 1)
 
 
 def test_at_sizes_that_can_be_played_the_theorems_period_is_one_and_its_bonus_the_whole_range() -> None:

@@ -78,6 +78,18 @@ def test_evaluation_with_the_theorems_bonus_is_optimistic() -> None:
         assert np.all(q >= evaluate(mdp, policy, reward)[0] - 1e-9)
 
 
+def test_the_bonus_is_c_times_the_largest_value_of_the_step_after_times_d_f() -> None:
+    mdp, rng = tiny_mdp(3, 2, 2), np.random.default_rng(0)
+    step_bound, constant = 3.0, 1e-3  # so little that nothing is clipped
+    policy, reward = random_policy(mdp, rng), rng.uniform(-1, 1, (2, 3, 2))
+    split = SplitData.of(mdp, values_of(mdp, step_bound), sample(mdp, policy, 60, rng))
+    q = optimistic_evaluation(policy, split, reward, constant, step_bound)
+    expected = split.regressions[0](np.sum(policy[1] * q[1], axis=-1))
+    # One step is left after the first, none after the last.
+    np.testing.assert_allclose(q[0] - reward[0] - expected, constant * step_bound * split.uncertainty[0], rtol=1e-9)
+    np.testing.assert_allclose(q[1], reward[1])
+
+
 def test_clipping_at_the_horizon_would_break_optimism() -> None:
     """One state, one action, reward 1 + lambda = 11 at each of 3 steps: the truth is 33, the paper's clip 3."""
     mdp = Mdp(np.ones((3, 1, 1, 1)), 0, np.zeros((1, 1)), one_hot_features(1, 1))
