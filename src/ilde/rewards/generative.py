@@ -97,11 +97,11 @@ def bounded(log_var: Tensor, limit: float) -> Tensor:
     return limit * torch.tanh(log_var / limit) if limit else log_var
 
 
-def ending_within(terminated: Tensor, ended: Tensor, steps: int) -> Tensor:
-    """Where (T, N) the episode's own termination follows within so many steps, as far as the rollout tells."""
+def ending_within(terminated: Tensor, steps: int) -> Tensor:
+    """Where (T, N) a termination follows within so many steps, as far as the rollout tells."""
     soon = terminated.clone()
     for _ in range(steps):
-        soon[:-1] |= soon[1:] & ~ended[:-1]  # what follows a time limit is another episode
+        soon[:-1] |= soon[1:].clone()
     return soon
 
 
@@ -163,7 +163,7 @@ class GenerativeReward(Surprise):
         if self.config.surprise_limit:
             reward = reward.clamp(max=self.config.surprise_limit * usual)
         if steps:
-            doubtful = ending_within(batch.terminated, batch.ended, steps) | unsettled(batch.ended, steps)
+            doubtful = ending_within(batch.terminated, steps) | unsettled(batch.ended, steps)
             reward = torch.where(doubtful, reward.clamp(max=usual), reward)
         if self.config.surprise_floor:
             reward = (reward - self.config.surprise_floor * usual).clamp(min=0.0)
