@@ -168,6 +168,16 @@ def test_the_baselines_stand_beside_every_control_on_each_task_at_equal_steps() 
         assert methods >= {"constant", "entropy", "shuffled", "wrong-demos"}
 
 
+def test_each_fragment_stands_beside_the_controls_at_equal_steps() -> None:
+    configs = [cell.config for cell in find_study("fragments").cells()]
+    fragments = {(config.env, config.demos) for config in configs if config.method == "ilde"}
+    for env, demos in fragments:
+        beside = {config.method for config in configs if config.env == env and config.demos in (demos, None)}
+        assert beside == {"ilde", "vail", "wrong-demos", "constant", "entropy", "random"}
+    assert len(fragments) == 4
+    assert {(config.preset, config.steps) for config in configs} == {("quick", 400_000)}
+
+
 def test_iq_learn_has_its_authors_value_term_on_each_task() -> None:
     runs = [cell.config for cell in find_study("baselines").cells() if cell.config.method == "iq-learn"]
     assert {(run.env, run.iq.value_term) for run in runs} == {("Hopper-v5", "initial"), ("HalfCheetah-v5", "value")}
