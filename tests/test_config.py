@@ -175,6 +175,8 @@ def test_a_reward_that_nobody_asks_for_is_refused(method: str) -> None:
         ("rewards.generative.subsample", "0"),
         ("rewards.generative.dying_steps", "-1"),
         ("rewards.generative.dying_steps", "256"),
+        ("rewards.generative.settled_steps", "-1"),
+        ("rewards.generative.settled_steps", "129"),
         ("rewards.generative.surprise_limit", "-1"),
         ("rewards.generative.surprise_floor", "-1"),
         ("rewards.discriminator.logit_limit", "-1"),
@@ -196,6 +198,10 @@ def test_numbers_that_would_fail_later_are_refused_at_the_start(path: str, text:
 
 
 def test_a_curiosity_that_could_pay_nothing_is_refused() -> None:
+    settled = override(RunConfig(), "rewards.generative.settled_steps", "128")
+    validated(settled)
+    with pytest.raises(UserError, match="hardly a step settles"):
+        validated(override(settled, "rewards.generative.surprise_floor", "1"))
     floored = override(RunConfig(), "rewards.generative.surprise_floor", "2")
     validated(override(floored, "rewards.generative.surprise_limit", "3"))
     with pytest.raises(UserError, match="a limit of 2 and a floor of 2 medians leave nothing to pay"):

@@ -23,7 +23,6 @@ Points are read to judge, never to pay. Some three minutes a game on one core, 6
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -41,6 +40,7 @@ from ilde.reports.tables import WordTable
 from ilde.rewards.base import encode
 from ilde.rewards.compose import RewardMix
 from ilde.rewards.generative import GenerativeReward, ending_within
+from ilde.rewards.settled import settled_change
 
 SETTINGS = (
     "rewards.generative.predicts=change rewards.generative.epochs=100 rewards.generative.log-variance-limit=4 "
@@ -52,33 +52,6 @@ DYING = 60
 """Steps before a death whose error, where it counts whole, counts as the median at most: games show deaths early."""
 NEAR, PARTS, CHUNK = 8, 4, 128
 """Steps after one that scores, parts of the demonstrator's game, and steps judged at a time."""
-
-
-def of_runs(states: Tensor, steps: int, pick: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """What `pick` makes of each run of so many (T, ...), for every run that is whole."""
-    width = 1
-    while width < steps:
-        shift = min(width, steps - width)
-        states, width = pick(states[:-shift], states[shift:]), width + shift
-    return states
-
-
-def settled_change(states: Tensor, ended: Tensor, span: int) -> Tensor:
-    """By how much (T, F) all states from each step on differ from all before it, so many on either side.
-
-    Args:
-        states: after each step (T, F)
-        ended: where a life ended with a step (T,); what reaches beyond one, or beyond the first and last, is 0
-        span: how many states
-    """
-    change = torch.zeros_like(states)
-    if len(states) < 2 * span:
-        return change
-    least, most = (of_runs(states, span, pick) for pick in (torch.minimum, torch.maximum))
-    gap = torch.maximum(least[span:] - most[:-span], least[:-span] - most[span:]).clamp(min=0.0)
-    one_life = ~of_runs(ended[:-1], 2 * span - 1, torch.logical_or)
-    change[span : len(states) - span + 1] = gap * one_life.unsqueeze(-1)
-    return change
 
 
 @torch.no_grad()

@@ -241,6 +241,24 @@ def usual_preset(method: str, *, atari: bool) -> str:
     return "replay" if find_method(method).replays else "quick"
 
 
+def _check_curiosity(curiosity: GenerativeConfig, rollout: int | None) -> None:
+    """Raise where it could pay nothing; `rollout` is its length, if rewards are given by rollouts."""
+    dying, settled = curiosity.dying_steps, curiosity.settled_steps
+    if rollout is not None and dying >= rollout:
+        raise UserError(f"rewards.generative.dying_steps: {dying} of a rollout of {rollout}; name fewer")
+    if rollout is not None and 2 * settled > rollout:
+        sides = f"{settled} before and from a step, in a rollout of {rollout}"
+        raise UserError(f"rewards.generative.settled_steps: {sides}; name at most half of it")
+    if settled and (curiosity.surprise_limit or curiosity.surprise_floor):
+        raise UserError(
+            "rewards.generative.settled_steps: hardly a step settles anything, so that no median says what is usual; "
+            "leave out surprise_limit and surprise_floor"
+        )
+    if 0 < curiosity.surprise_limit <= curiosity.surprise_floor:
+        limits = f"a limit of {curiosity.surprise_limit:g} and a floor of {curiosity.surprise_floor:g}"
+        raise UserError(f"rewards.generative.surprise_limit: {limits} medians leave nothing to pay; raise the limit")
+
+
 def validated(config: RunConfig) -> RunConfig:
     """The configuration itself, if its numbers make sense."""
     check_limits(config)
@@ -250,10 +268,5 @@ def validated(config: RunConfig) -> RunConfig:
     if config.ppo.num_minibatches > batch and method.learner == "ppo":
         count = config.ppo.num_minibatches
         raise UserError(f"ppo.num_minibatches: {count} of a rollout of {batch} steps; at most one for each step")
-    if (dying := config.rewards.generative.dying_steps) >= config.rollout_steps and method.learner == "ppo":
-        raise UserError(f"rewards.generative.dying_steps: {dying} of a rollout of {config.rollout_steps}; name fewer")
-    curiosity = config.rewards.generative
-    if 0 < curiosity.surprise_limit <= curiosity.surprise_floor:
-        limits = f"a limit of {curiosity.surprise_limit:g} and a floor of {curiosity.surprise_floor:g}"
-        raise UserError(f"rewards.generative.surprise_limit: {limits} medians leave nothing to pay; raise the limit")
+    _check_curiosity(config.rewards.generative, config.rollout_steps if method.learner == "ppo" else None)
     return config

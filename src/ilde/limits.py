@@ -58,6 +58,7 @@ _NOT_NEGATIVE = (
     "rewards.entropy.window",
     "rewards.generative.dying_steps",
     "rewards.generative.log_variance_limit",
+    "rewards.generative.settled_steps",
     "rewards.generative.surprise_limit",
     "rewards.generative.surprise_floor",
     "evaluation.every",

@@ -264,11 +264,12 @@ def test_steps_that_lead_to_a_death_soon_are_paid_no_more_than_the_usual_if_aske
     deaths[3, 0] = True
     ends = deaths.clone()
     ends[4, 1] = True  # cut by a time limit
+    ends[2, 2] = deaths[3, 2] = ends[3, 2] = True  # cut, and the next episode dies at once
     batch = replace(batch, terminated=deaths, ended=ends)
     own, wary = model().reward(batch), model(dying_steps=2)
     usual = float(own.median())
-    # What comes of the last two steps nobody knows, but that the one before a time limit was not fatal.
-    doubtful = torch.tensor([[0, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 1, 1]]).bool().T
+    # What comes of the last two steps nobody knows, but that the ones before a time limit were not fatal.
+    doubtful = torch.tensor([[0, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 1], [0, 0, 0, 1, 1, 1]]).bool().T
     assert (own[doubtful] > usual).any()
     assert (own[doubtful] < usual).any()
     assert (own[~doubtful] > usual).any()
@@ -328,3 +329,43 @@ def test_a_limit_counts_what_the_floor_then_leaves_unpaid() -> None:
     paid = model(surprise_floor=1.0, surprise_limit=1.5).reward(batch)
     torch.testing.assert_close(paid, (own.clamp(max=1.5 * usual) - usual).clamp(min=0.0))
     assert float(paid.max()) == pytest.approx(0.5 * usual)
+
+
+def settling(**settings: Any) -> tuple[GenerativeReward, Encoded, torch.Tensor]:
+    """A model, a rollout (12, 2) in which one feature of the first environment changes for good and all else keeps
+    trembling, and the model's own error on each feature."""
+    features = torch.rand(13, 2, 3, generator=generator(1))
+    features[7:, 0, 2] += 5.0
+    batch = batch_of(features[:-1], one_hot(torch.zeros(12, 2, dtype=torch.long), 2).float(), features[1:])
+    term = model(**settings)
+    missed = (term.net.decode_next(batch.action, batch.features) - batch.next_features).abs().detach()
+    return term, batch, missed
+
+
+def test_of_what_settles_no_more_is_paid_than_the_error_and_no_more_than_the_change() -> None:
+    term, batch, missed = settling(settled_steps=3)
+    paid = term.reward(batch)
+    # The sixth step brings what all three states from there on have and none of the three before.
+    before, after = batch.next_features[3:6, 0, 2], batch.next_features[6:9, 0, 2]
+    change = float(after.min() - before.max())
+    assert change > 4.0
+    assert float(paid[6, 0]) == pytest.approx(min(float(missed[6, 0, 2]), change) ** 2 / 3, rel=1e-5)
+    assert float(paid[6, 0]) > 10 * float(paid.flatten().sort().values[-2])
+
+
+def test_where_nobody_knows_what_settles_nothing_is_paid_and_out_of_order_the_error_whole() -> None:
+    term, batch, missed = settling(settled_steps=3)
+    paid = term.reward(batch)
+    assert not bool(paid[:3].any())
+    assert not bool(paid[-2:].any())
+    assert term.episodic
+    torch.testing.assert_close(term.reward(batch.flatten()), missed.square().mean(-1).flatten())
+
+
+@pytest.mark.parametrize("step", [3, 5, 7])
+def test_what_is_cut_off_by_the_end_of_an_episode_does_not_settle(step: int) -> None:
+    term, batch, _ = settling(settled_steps=3)
+    ends = batch.ended.clone()
+    ends[step, 0] = True  # a time limit
+    assert float(term.reward(batch)[6, 0]) > 0.0
+    assert float(term.reward(replace(batch, ended=ends))[6, 0]) == 0.0

@@ -17,6 +17,7 @@ from torch.nn.functional import cross_entropy, mse_loss
 from ilde.nets.layers import linear, mlp, xavier
 from ilde.rewards.base import Encoded, tame_exp
 from ilde.rewards.pretrained import FitConfig, Surprise
+from ilde.rewards.settled import settled_change
 
 Predicts: TypeAlias = Literal["successor", "change"]
 
@@ -49,6 +50,10 @@ class GenerativeConfig(FitConfig):
     surprise_floor: float = 0.0
     """What is not paid of every error, in medians over the rollout: 0 pays it whole, 1 only what exceeds the usual. An
     error that is never 0 pays for living on, wherever that is, before it pays for anything that happens there."""
+    settled_steps: int = 0
+    """Above 0, of each feature's error only that part is paid by which so many states from a step on differ from as
+    many before it, all from all and within the episode: what moves or flickers changes back, a counter does not.
+    Nothing is paid so close to an end of the rollout that nobody knows."""
     shared: bool = False
     """Pay every environment the mean over all of them, step by step, as GIRIL's public code does: whoever lives on is
     paid for what the others see, so that hardly more than survival is rewarded. For comparison, not for use."""
@@ -97,11 +102,16 @@ def bounded(log_var: Tensor, limit: float) -> Tensor:
     return limit * torch.tanh(log_var / limit) if limit else log_var
 
 
-def ending_within(terminated: Tensor, steps: int) -> Tensor:
-    """Where (T, N) a termination follows within so many steps, as far as the rollout tells."""
+def ending_within(terminated: Tensor, steps: int, ended: Tensor | None = None) -> Tensor:
+    """Where (T, N) a termination follows within so many steps, as far as the rollout tells.
+
+    Args:
+        ended: where episodes ended for either reason, since what follows a time limit is another episode's.
+    """
+    goes_on = ~(terminated if ended is None else ended)
     soon = terminated.clone()
     for _ in range(steps):
-        soon[:-1] |= soon[1:].clone()
+        soon[:-1] |= soon[1:] & goes_on[:-1]
     return soon
 
 
@@ -128,7 +138,7 @@ class GenerativeReward(Surprise):
         self.discrete = discrete
         # Neither what the others saw at that step, nor what came next, nor what is usual is among drawn steps.
         relative = config.surprise_limit > 0 or config.surprise_floor > 0
-        self.episodic = config.shared or config.dying_steps > 0 or relative
+        self.episodic = config.shared or config.dying_steps > 0 or config.settled_steps > 0 or relative
 
     def draw(self, count: int) -> tuple[Tensor, ...]:
         """What makes a code of its mean and variance."""
@@ -163,13 +173,17 @@ class GenerativeReward(Surprise):
         if self.config.surprise_limit:
             reward = reward.clamp(max=self.config.surprise_limit * usual)
         if steps:
-            doubtful = ending_within(batch.terminated, steps) | unsettled(batch.ended, steps)
+            doubtful = ending_within(batch.terminated, steps, batch.ended) | unsettled(batch.ended, steps)
             reward = torch.where(doubtful, reward.clamp(max=usual), reward)
         if self.config.surprise_floor:
             reward = (reward - self.config.surprise_floor * usual).clamp(min=0.0)
         return reward.mean(1, keepdim=True).expand_as(reward) if self.config.shared else reward
 
     def error(self, batch: Encoded) -> Tensor:
-        """Mean squared error of the predicted successor."""
-        predicted = self.net.decode_next(batch.action, batch.features)
-        return (predicted - batch.next_features).square().mean(-1)
+        """Mean squared error of the predicted successor; along a rollout, if asked, of what settles alone."""
+        missed = self.net.decode_next(batch.action, batch.features) - batch.next_features
+        if self.config.settled_steps and batch.terminated.ndim == 2:
+            missed = torch.minimum(
+                missed.abs(), settled_change(batch.next_features, batch.ended, self.config.settled_steps)
+            )
+        return missed.square().mean(-1)
