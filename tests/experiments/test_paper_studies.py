@@ -167,13 +167,16 @@ def test_what_depends_on_the_game_follows_from_what_was_measured() -> None:
     seen = set()
     for run in runs:
         curiosity, features = run.rewards.generative, run.rewards.features
-        seen.add(found := kind(measured[str(run.demos).partition("/")[0]]))
+        game = str(run.demos).partition("/")[0]
+        seen.add(found := kind(measured[game]))
+        settles = game == "demon_attack"  # ADR 16
         assert run.rewards.curiosity_factor == (0.02 if found == "bursts" else 1.0)
         assert (curiosity.predicts == "change") == (found != "bursts")
-        assert (features.clip == 0) == (found == "steady")
+        assert (features.clip == 0) == (found == "steady" and not settles)
+        assert curiosity.settled_steps == (16 if settles else 0)
         assert (curiosity.surprise_floor > 0) == (found == "alive bonus")
         # Games that show nothing have twenty all the same: not every death is a flash of the whole screen.
-        assert curiosity.dying_steps == (0 if found == "bursts" else max(20, shown[run.env]))
+        assert curiosity.dying_steps == (0 if found == "bursts" or settles else max(20, shown[run.env]))
     assert seen == {"bursts", "alive bonus", "steady"}
 
 
@@ -182,6 +185,8 @@ def test_the_protocol_says_what_curiosity_is_paid_for_on_games() -> None:
     excess = cells("atari", "hours")["star_gunner/ilde/seed-0"].rewards.generative
     assert f"beyond {excess.surprise_floor:g} medians of the rollout, counted up to {excess.surprise_limit:g}" in said
     assert f"the {excess.dying_steps} steps before a death" in said
+    settled = cells("atari", "hours")["demon_attack/ilde/seed-0"].rewards.generative.settled_steps
+    assert f"all of the next {settled} states differing from all of the last {settled}" in said
 
 
 def test_demonstrators_are_not_told_how_their_pupils_are_paid() -> None:
