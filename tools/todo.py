@@ -56,7 +56,10 @@ class Step:
 
 
 ILDE = Part("atari", ("ilde",))
-BASELINES = Part("atari", ("giril", "vail", *CONTROLS), ("qbert", "beam_rider", "demon_attack"))
+GAMES = ("qbert", "beam_rider", "demon_attack")
+BASELINES = Part("atari", ("giril", "vail", *(name for name in CONTROLS if name != "shuffled")), GAMES)
+SHUFFLED = Part("atari", ("shuffled",), GAMES)
+"""Apart: where states alone are judged, as on games, it asks less than the other controls."""
 ABLATIONS = ("ilde-no-curiosity", "ilde-no-bonus", "ilde-no-imitation")
 MORE_SEEDS = (1, 2)
 ROUNDED = ("1093c45", "c808c16", "82ca0f7", "821671f", "a60446a")
@@ -67,6 +70,7 @@ STEPS = (
     Step("b: GIRIL, VAIL and the controls on three games", (BASELINES,)),
     Step("a again, features at full precision", (ILDE,), again=True),
     Step("c: the ablations on three games", (Part("atari", ABLATIONS, ("qbert", "beam_rider", "battle_zone")),)),
+    Step("b, the fifth control: the demonstrated states alone", (SHUFFLED,)),
     Step(
         "d: BeamRider at lambda 2 and with trembling hands; IQ-Learn on two games; HyPE on Hopper",
         (
@@ -84,7 +88,7 @@ STEPS = (
         "MuJoCo: one run of ILDE with the paper's preset and steps",
         (Part("mujoco", ("ilde",), ("hopper-v4",), seeds=(0,), budget="paper"),),
     ),
-    Step("e: more seeds of a and b", tuple(replace(part, seeds=MORE_SEEDS) for part in (ILDE, BASELINES))),
+    Step("e: more seeds of a and b", tuple(replace(part, seeds=MORE_SEEDS) for part in (ILDE, BASELINES, SHUFFLED))),
 )
 """In the order in which they tell most."""
 
