@@ -9,7 +9,8 @@ from typing import Any
 from made_runs import PROVENANCE
 
 from ilde.methods import find_method
-from ilde.reports.outcomes import Curve, FinalScore, Outcome
+from ilde.reports.outcomes import FinalScore, Outcome
+from ilde.reports.thinned import Curve
 
 STEPS = 400_000
 BEATEN = {"random": -300.0, "constant": -100.0, "entropy": -200.0, "shuffled": 100.0, "wrong-demos": 0.0}

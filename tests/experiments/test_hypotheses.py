@@ -10,7 +10,7 @@ import pytest
 from made_outcomes import STEPS, outcome, seeds
 
 from ilde.cli.main import main
-from ilde.experiments.hypotheses import TITLE, Verdict, judge, verdict_on
+from ilde.experiments.hypotheses import TITLE, Verdict, in_all, judge, verdict_on
 from ilde.experiments.paper import hypotheses
 from ilde.experiments.paper.claims import Expected
 from ilde.reports.gathering import gather
@@ -23,7 +23,9 @@ CLEAR = (990.0, 1000.0, 1010.0)
 
 
 def verdicts(outcomes: list[Outcome], prediction: str) -> list[str]:
-    return [row[-1] for row in judge(outcomes).rows if row[2] == prediction]
+    """Of the tasks that ran."""
+    ran = {run.task for run in outcomes}
+    return [row[-1] for row in judge(outcomes).rows if row[2] == prediction and row[1].split(" ")[0] in ran]
 
 
 @pytest.mark.parametrize(
@@ -89,8 +91,50 @@ def test_a_method_with_another_reward_is_not_what_its_name_says() -> None:
 def test_every_hypothesis_is_summed_up() -> None:
     notes = judge(seeds("vail", (300.0, 310.0, 290.0))).notes
     assert len(notes) == len(hypotheses())
-    assert notes[0].endswith("will fail with limited demonstrations: 1 borne out")
-    assert all(note.endswith("not run") for note in notes[1:])
+    said = "from fragments borne out (1 borne out, 6 not run); from whole episodes not run (4 not run)"
+    assert notes[0].endswith(f"will fail with limited demonstrations: {said}")
+    assert all("from fragments not run (" in note for note in notes[1:])
+
+
+def test_fragments_and_whole_episodes_are_counted_apart() -> None:
+    whole = {"fraction": 1.0, "demos_hash": "e" * 64}
+    runs = [*seeds("vail", (300.0, 310.0, 290.0)), *seeds("vail", (890.0, 880.0, 885.0), **whole)]
+    first = judge(runs).notes[0]
+    assert "from fragments borne out (1 borne out, " in first
+    assert "from whole episodes contradicted (1 contradicted, " in first
+
+
+def test_what_the_paper_tried_and_we_did_not_is_listed() -> None:
+    def missing(outcomes: list[Outcome]) -> list[str]:
+        rows = judge(outcomes).rows
+        return [row[1] for row in rows if row[2] == "giril above demonstrator" and row[-1] == "not run"]
+
+    game = "ALE/Qbert-v5 from 10% of qbert/one-life-v0"
+    nothing = missing(seeds("vail", CLEAR))
+    assert game in nothing
+    assert "Hopper-v4 from hopper-v4/four-v0" in nothing
+    assert len(nothing) == 10
+    ran = seeds("giril", CLEAR, task="ALE/Qbert-v5", demos="qbert/one-life-v0", fraction=0.1)
+    assert missing(ran) == [name for name in nothing if name != game]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "whole"),
+    [
+        (["borne out", "undecided"], "borne out"),
+        (["contradicted", "not run"], "contradicted"),
+        (["contradicted", "borne out", "borne out"], "borne out and contradicted"),
+        (["undecided", "not run"], "undecided"),
+        (["not run"], "not run"),
+    ],
+)
+def test_no_vote_is_taken_over_tasks(verdicts: list[Verdict], whole: str) -> None:
+    assert in_all(verdicts) == whole
+
+
+def test_seeds_for_tuning_decide_nothing() -> None:
+    tuned = [replace(run, seed=run.seed + 100) for run in seeds("vail", (300.0, 310.0, 290.0))]
+    assert verdicts(tuned, "vail below 50% of the demonstrator") == []
 
 
 def test_the_published_verdicts_are_rebuilt_byte_for_byte() -> None:

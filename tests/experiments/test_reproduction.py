@@ -5,23 +5,35 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from made_outcomes import outcome, seeds
 
+from ilde.config import RunConfig, to_dict
 from ilde.demos import resolve
+from ilde.experiments.answers import ANOTHER_READING, READ_BY, asked
 from ilde.experiments.paper import paper_table
 from ilde.experiments.quantities import IQM, SAMPLED
 from ilde.experiments.recordings import demonstrator_in_words, trained_steps
 from ilde.experiments.reproduction import reproduce
-from ilde.reports.crossing import crossing
-from ilde.reports.outcomes import Curve, FinalScore, Outcome
+from ilde.fields import leaves
+from ilde.reports.outcomes import FinalScore, Outcome, variant
+from ilde.reports.thinned import Curve
+from ilde.rewards.expression import TERMS
 
 GAME: dict[str, Any] = {
     "task": "ALE/BeamRider-v5",
     "preset": "atari",
     "demos": "beam_rider/one-life-v0",
     "fraction": 0.1,
+    "variant": (
+        "rewards.curiosity_factor=0.02",
+        "rewards.generative.log_variance_limit=4.0",
+        "rewards.scale.terms=all",
+    ),
 }
+"""The settings are those that the table asks for on this game."""
 UNSEEN = GAME | {"demos": None, "fraction": 1.0}
+READ = "effective λ = 0.2; "
 
 
 def lines(table: str, outcomes: list[Outcome], label: str, task: str = "BeamRider") -> list[tuple[str, ...]]:
@@ -29,14 +41,57 @@ def lines(table: str, outcomes: list[Outcome], label: str, task: str = "BeamRide
     return [row[2:] for row in words.rows if row[:2] == (label, task)]
 
 
+def asked_settings(game: str) -> tuple[str, ...]:
+    table = paper_table("atari")
+    (task,) = (task for task in table.tasks if task.name == game)
+    return variant(to_dict(asked(table, task)["ilde"]))
+
+
 def test_the_papers_number_stands_beside_ours() -> None:
     runs = seeds("ilde", (1800.0, 2000.0, 2200.0), **GAME)
     ((paper, ours, interval, iqm, _, ratio, count, steps, verdict),) = lines("atari", runs, "ILDE")
     assert (paper, ours, interval) == ("11,453 ± 2,319", "2,000 ± 200", "1,503 to 2,497")
     assert (iqm, ratio, count, steps) == ("2,000", "2.22", "3", "400,000")
-    assert verdict.startswith(
-        "above the demonstrator; no `entropy`, `random`, `constant`, `shuffled`, `wrong-demos` run"
-    )
+    said = "above the demonstrator; the paper's number lies above our interval; no `entropy`, `random`, `constant`"
+    assert verdict.startswith(f"{READ}{said}")
+
+
+@pytest.mark.parametrize(
+    ("scores", "side"),
+    [
+        ((1800.0, 1900.0), "above the demonstrator"),
+        ((100.0, 200.0, 150.0), "below the demonstrator"),
+        # The mean of 950 lies above 900, and three such seeds do not show that another three would.
+        ((400.0, 950.0, 1500.0), "not apart from the demonstrator"),
+        ((950.0,), "above the demonstrator by one seed"),
+        ((800.0,), "below the demonstrator by one seed"),
+    ],
+)
+def test_a_row_is_above_its_demonstrator_only_if_its_interval_is(scores: tuple[float, ...], side: str) -> None:
+    ((*_, verdict),) = lines("atari", seeds("ilde", scores, **GAME), "ILDE")
+    assert verdict.split("; ")[1] == side
+
+
+def test_the_papers_number_is_held_against_our_interval() -> None:
+    def place(*scores: float) -> str:
+        ((*_, verdict),) = lines("atari", seeds("ilde", scores, **GAME), "ILDE")
+        return next((part for part in verdict.split("; ") if "paper" in part), "")
+
+    assert place(11_000.0, 12_000.0) == "the paper's number lies within our interval"
+    assert place(90_000.0, 90_001.0) == "the paper's number lies below our interval"
+    assert place(11_453.0) == ""
+
+
+def test_one_seed_has_an_interval_of_its_episodes_which_says_so() -> None:
+    final = FinalScore(1000.0, 100.0, 4, kinds=4)
+    (row,) = lines("atari", [outcome("ilde", 0, 1.0, **GAME, greedy=final)], "ILDE")
+    # Student's t of three degrees of freedom is 3.182, times 100 over the root of four.
+    assert row[2] == "841 to 1,159 (its 4 episodes)"
+    alike = [outcome("ilde", 0, 1.0, **GAME, greedy=replace(final, kinds=2))]
+    assert lines("atari", alike, "ILDE")[0][2] == "841 to 1,159 (its 4 episodes of 2 kinds)"
+    assert lines("normalised", alike, "ILDE")[0][2] == "-"
+    cut = [outcome("ilde", 0, 1.0, **GAME, greedy=replace(final, capped=1))]
+    assert lines("atari", cut, "ILDE")[0][2] == "-"
 
 
 def test_what_was_not_run_is_said() -> None:
@@ -66,7 +121,7 @@ def test_sampled_actions_stand_beside_greedy_ones() -> None:
 def test_a_control_stands_in_the_table_without_a_number_of_the_papers() -> None:
     runs = [*seeds("ilde", (1800.0, 1900.0), **GAME), *seeds("constant", (300.0, 400.0), **UNSEEN)]
     ((paper, ours, *_, verdict),) = lines("atari", runs, "constant")
-    assert (paper, ours, verdict) == ("not in the paper", "350 ± 71", "not above the demonstrator; control")
+    assert (paper, ours, verdict) == ("not in the paper", "350 ± 71", "not apart from the demonstrator; control")
 
 
 def test_what_our_scores_rest_on_is_noted() -> None:
@@ -86,8 +141,7 @@ def test_settings_that_all_rows_share_are_noted() -> None:
 
 
 def test_a_weight_is_told_by_the_reward_expression() -> None:
-    read = GAME | {"variant": ("rewards.curiosity_factor=0.02",)}
-    runs = [outcome("ilde", 0, 700.0, **read, reward="vail + 2*giril + entropy"), outcome("ilde", 0, 500.0, **read)]
+    runs = [outcome("ilde", 0, 700.0, **GAME, reward="vail + 2*giril + entropy"), outcome("ilde", 0, 500.0, **GAME)]
     assert [row[1] for row in lines("lambda", runs, "λ = 2")] == ["700"]
     assert [row[1] for row in lines("lambda", runs, "λ = 10")] == ["500"]
     assert [row[1] for row in lines("lambda", runs, "λ = 20")] == ["-"]
@@ -95,16 +149,67 @@ def test_a_weight_is_told_by_the_reward_expression() -> None:
 
 def test_a_weight_is_what_it_comes_to_with_the_factor_of_the_curiosity() -> None:
     # In our reading λ = 10 comes to 0.2 on BeamRider.
-    fifth = outcome("ilde", 0, 700.0, **GAME, variant=("rewards.curiosity_factor=0.004",))
+    fifth = outcome("ilde", 0, 700.0, **GAME | {"variant": ("rewards.curiosity_factor=0.004",)})
     assert [row[1] for row in lines("lambda", [fifth], "λ = 2")] == ["700"]
     assert [row[1] for row in lines("lambda", [fifth], "λ = 10")] == ["-"]
     # The preset's own factor counts as well; elsewhere the expression decides, and the row says what it comes to.
-    quick = outcome("ilde", 0, 700.0, **GAME | {"preset": "quick"}, reward="vail + 0.2*giril + entropy")
+    preset: dict[str, Any] = GAME | {"preset": "quick", "variant": ()}
+    quick = outcome("ilde", 0, 700.0, **preset, reward="vail + 0.2*giril + entropy")
     assert [row[1] for row in lines("lambda", [quick], "λ = 2")] == ["700"]
-    quick = outcome("ilde", 0, 700.0, **GAME | {"preset": "quick"})
+    quick = outcome("ilde", 0, 700.0, **preset)
     ((_, ours, *_, verdict),) = lines("atari", [quick], "ILDE")
-    assert (ours, verdict.split("; ")[0]) == ("700", "effective λ = 2")
-    assert "λ" not in lines("atari", [outcome("giril", 0, 700.0, **GAME | {"preset": "quick"})], "GIRIL")[0][-1]
+    assert (ours, verdict.split("; ")[:2]) == ("700", [ANOTHER_READING, "effective λ = 2"])
+    assert "λ" not in lines("atari", [outcome("giril", 0, 700.0, **preset)], "GIRIL")[0][-1]
+
+
+def test_a_run_with_other_settings_than_the_table_asks_for_says_so() -> None:
+    def remark(method: str, label: str, **changes: Any) -> str:
+        return str(lines("atari", [outcome(method, 0, 700.0, **GAME | changes)], label)[0][-1].split("; ")[0])
+
+    assert remark("ilde", "ILDE") == READ.removesuffix("; ")
+    clipped = {"variant": (*GAME["variant"], "rewards.features.clip=0.0")}
+    assert remark("ilde", "ILDE", **clipped) == ANOTHER_READING
+    assert remark("ilde", "ILDE", variant=(*GAME["variant"], "ppo.discount=0.9")) == ANOTHER_READING
+    assert remark("ilde", "ILDE", variant=()) == ANOTHER_READING
+    # What a budget decides is in the column of steps, the same preset for short trainings is the same reading, and
+    # settings of terms that a method has not are no reading of it.
+    assert remark("ilde", "ILDE", variant=(*GAME["variant"], "num_envs=16")) != ANOTHER_READING
+    assert remark("ilde", "ILDE", preset="atari-short") != ANOTHER_READING
+    assert remark("vail", "VAIL (r^k)", variant=("rewards.scale.terms=all",)) != ANOTHER_READING
+    unseen = {"demos": None, "fraction": 1.0, "variant": ()}
+    assert remark("constant", "constant", **unseen) != ANOTHER_READING
+    assert remark("random", "random", **unseen) != ANOTHER_READING
+
+
+def test_every_term_says_which_settings_it_reads() -> None:
+    assert set(READ_BY) == set(TERMS)
+    settings = [
+        name.removeprefix("rewards.") for name, _ in leaves(to_dict(RunConfig())) if name.startswith("rewards.")
+    ]
+    prefixes = {prefix for own in READ_BY.values() for prefix in own}
+    assert {name for name in settings if not name.startswith(tuple(prefixes))} == {"background_steps"}
+    assert all(any(name.startswith(prefix) for name in settings) for prefix in prefixes)
+
+
+def test_a_total_counts_what_the_table_asks_for() -> None:
+    mean = "mean ratio to the expert"
+    other = {"variant": ("rewards.curiosity_factor=1.0",)}
+    longer = outcome("ilde", 0, 9000.0, **GAME | other, env_steps=900_000)
+    assert lines("atari", [longer], "ILDE", mean)[0][1] == "10.00 over 1 game run, 1 by another reading"
+    asked = outcome("ilde", 0, 1800.0, **GAME)
+    assert lines("atari", [longer, asked], "ILDE", mean)[0][1] == "2.00 over 1 game run"
+    # Of the same reading more seeds count for more than more steps.
+    single = outcome("ilde", 0, 9000.0, **GAME, env_steps=900_000)
+    pair = seeds("ilde", (1800.0, 1800.0), **GAME)
+    assert lines("atari", [single, *pair], "ILDE", mean)[0][1] == "2.00 over 1 game run"
+
+
+def test_seeds_for_tuning_stand_in_no_table() -> None:
+    tuned, own = outcome("ilde", 100, 9000.0, **GAME), outcome("ilde", 99, 1800.0, **GAME)
+    words = reproduce(paper_table("atari"), [tuned, own])
+    assert lines("atari", [tuned, own], "ILDE")[0][1] == "1,800"
+    assert "left out: 1 run on seeds from 100 up, which are for tuning" in words.notes
+    assert not any("tuning" in note for note in reproduce(paper_table("atari"), [own]).notes)
 
 
 def test_noise_is_told_by_the_recording() -> None:
@@ -147,10 +252,10 @@ def test_a_run_without_demonstrations_stands_once_and_beside_the_tables_own_demo
     other = GAME | {"demos": "a.npz", "demos_hash": "e" * 64, "demonstrator": 100.0}
     runs = [outcome("ilde", 0, 700.0, **other), outcome("constant", 0, 300.0, **UNSEEN)]
     ((*_, verdict),) = constant = lines("atari", runs, "constant")
-    assert (constant[0][5], verdict) == ("3.00", "above the demonstrator of 10% of a.npz; control")
+    assert (constant[0][5], verdict) == ("3.00", "above the demonstrator of 10% of a.npz by one seed; control")
     runs.append(outcome("ilde", 0, 800.0, **GAME))
     ((*_, verdict),) = constant = lines("atari", runs, "constant")
-    assert (constant[0][5], verdict) == ("0.33", "not above the demonstrator; control")
+    assert (constant[0][5], verdict) == ("0.33", "below the demonstrator by one seed; control")
 
 
 HOPPER: dict[str, Any] = {"task": "Hopper-v5", "demos": "hopper-v5/one-v0", "demonstrator": 3576.1186331161484}
@@ -174,7 +279,9 @@ def test_a_preset_that_is_not_the_tables_is_said() -> None:
     ((*_, verdict),) = lines(
         "mujoco", seeds("ilde", (1.0,), **HOPPER), "ILDE, Hopper-v5 from 50% of hopper-v5/one-v0", "Hopper"
     )
-    assert verdict.startswith("effective λ = 2; ")  # one row alone shares its preset with all, which a note says
+    assert verdict.startswith(
+        f"{ANOTHER_READING}; effective λ = 2; "
+    )  # one row alone shares its preset with all, which a note says
     pair = [*seeds("ilde", (1.0,), **HOPPER), *seeds("hype", (1.0,), **HOPPER | {"preset": "replay"})]
     ((*_, verdict),) = lines("mujoco", pair, "ILDE, Hopper-v5 from 50% of hopper-v5/one-v0", "Hopper")
     assert verdict.startswith("preset quick; effective λ = 2; ")
@@ -189,6 +296,7 @@ def test_a_demonstrator_without_runs_is_as_its_recording_says() -> None:
 
 def test_totals_are_of_the_games_that_ran() -> None:
     krull = GAME | {"task": "ALE/Krull-v5", "demos": "krull/one-life-v0", "demos_hash": "d" * 64}
+    krull |= {"variant": asked_settings("Krull")}
     runs = [outcome("ilde", 0, 1800.0, **GAME), outcome("ilde", 0, 450.0, **krull), outcome("vail", 0, 90.0, **GAME)]
     games, share, mean = "games above the expert", "share of games above the expert", "mean ratio to the expert"
     assert lines("atari", runs, "ILDE", games)[0][:2] == ("6", "1 of 2 games run")
@@ -201,7 +309,7 @@ def test_totals_are_of_the_games_that_ran() -> None:
     cut_short = outcome("ilde-no-imitation", 0, 1.0, **GAME | {"greedy": FinalScore(1.0, 1.0, 1, capped=1)})
     assert lines("atari", [cut_short], "ILDE w/o r^k", mean)[0][-1] == "no game to compare"
     assert lines("atari", runs, "demonstrator", mean)[0][:2] == ("1.0", "1.0")
-    # Of several budgets the largest counts.
+    # Of several budgets with as many seeds the largest counts.
     runs.append(outcome("ilde", 0, 2700.0, **GAME, env_steps=800_000))
     assert lines("atari", runs, "ILDE", mean)[0][1] == "1.75 over 2 games run"
 
@@ -220,14 +328,23 @@ def test_giril_is_the_measure_on_the_same_recording_and_budget_only() -> None:
     other = {"demos": "mine.npz", "demos_hash": "e" * 64}
     runs = [crossed("ilde", 200), crossed("giril", 100, **other), crossed("giril", 100, env_steps=9)]
     assert lines("efficiency-vs-giril", runs, "ILDE")[0][1] == "no GIRIL at these steps"
-    assert lines("efficiency-vs-giril", [*runs, crossed("giril", 400)], "ILDE")[0][1] == "50.00%"
+    assert lines("efficiency-vs-giril", [*runs, crossed("giril", 400)], "ILDE")[0][1] == "50.00%, both by evaluations"
     assert lines("efficiency-vs-giril", [*runs, crossed("giril", 400)], "ILDE", "average")[0][1] == (
         "50.00% over 1 game run"
     )
     low = Curve((1, 2, 3, 4), (0.0,) * 4)
     never = outcome("giril", 0, 1.0, **GAME, evaluations=low)
     assert lines("efficiency-vs-giril", [*runs, never], "ILDE")[0][1] == "GIRIL not within 400,000 steps"
-    assert lines("efficiency-vs-giril", [*runs, outcome("giril", 0, 1.0, **GAME)], "ILDE")[0][1] == "GIRIL no curve"
+    # Without evaluations of GIRIL the training scores of both are read, and here is none of either.
+    assert lines("efficiency-vs-giril", [*runs, outcome("giril", 0, 1.0, **GAME)], "ILDE")[0][1] == "no curve"
+
+
+def test_giril_and_a_method_are_read_by_the_same_curve() -> None:
+    early, late = Curve((1, 100, 200, 400), (0.0, *[950.0] * 3)), Curve((1, 100, 200, 400), (0.0, 0.0, 0.0, 950.0))
+    ilde = outcome("ilde", 0, 950.0, **GAME, evaluations=early, training=late)
+    trained = outcome("giril", 0, 950.0, **GAME, training=Curve((1, 100, 200, 400), (0.0, 0.0, 950.0, 950.0)))
+    # By its evaluations ILDE passed at 100, by its training scores at 400, and of GIRIL only the latter are known: 200.
+    assert lines("efficiency-vs-giril", [ilde, trained], "ILDE")[0][1] == "-100.00%, both by training scores"
 
 
 def test_a_whole_training_without_passing_the_demonstrator_counts_as_all_of_it() -> None:
@@ -235,8 +352,8 @@ def test_a_whole_training_without_passing_the_demonstrator_counts_as_all_of_it()
     up = Curve((1, 10_000_000, 20_000_000, 49_999_872), (0.0, 950.0, 950.0, 950.0))
     low = Curve((1, 2, 3, 49_999_872), (0.0,) * 4)
     runs = [outcome("ilde", 0, 950.0, **whole, evaluations=up), outcome("giril", 0, 1.0, **whole, evaluations=low)]
-    assert lines("efficiency-vs-giril", runs, "ILDE")[0][1] == "80.00%"
-    assert lines("efficiency-vs-giril", runs, "GIRIL")[0][1] == "0.00%"
+    assert lines("efficiency-vs-giril", runs, "ILDE")[0][1] == "80.00%, both by evaluations"
+    assert lines("efficiency-vs-giril", runs, "GIRIL")[0][1] == "0.00%, both by evaluations"
     assert lines("efficiency", runs, "GIRIL")[0][1] == "not within 49,999,872 steps, by evaluations"
 
 
@@ -254,7 +371,7 @@ def test_scores_of_cut_episodes_are_not_held_against_the_demonstrator() -> None:
     words = reproduce(paper_table("atari"), runs)
     ((_, ours, _, _, _, ratio, *_, verdict),) = lines("atari", runs, "ILDE")
     assert (ours, ratio) == ("1,800 ± 0", "-")
-    assert verdict == "episodes cut short: not shown to imitate"
+    assert verdict == f"{READ}episodes cut short: not shown to imitate"
     assert any("episodes were cut short" in note for note in words.notes)
     assert any(note.endswith("a score of ours is 1 episode, greedy") for note in words.notes)
     assert lines("normalised", runs, "ILDE")[0][1] == "-"
@@ -266,29 +383,31 @@ def test_a_normalised_table_holds_ratios() -> None:
     assert ours == "2.50 ± 0.71"
 
 
-def test_a_method_has_passed_its_demonstrator_when_it_stays_above() -> None:
-    up = Curve((100, 200, 300, 400), (950.0, 800.0, 900.0, 1000.0))
-    assert crossing([outcome("ilde", 0, 1.0, evaluations=up)], 900.0) == 300
-    assert crossing([outcome("ilde", 0, 1.0, evaluations=up)], 700.0) == 100
-    assert crossing([outcome("ilde", 0, 1.0, evaluations=up)], 1100.0) is None
-    # The mean curve of two seeds is read, at the steps both have.
-    low = Curve((100, 200, 300, 400), (0.0, 0.0, 900.0, 900.0))
-    pair = [outcome("ilde", 0, 1.0, evaluations=up), outcome("ilde", 1, 1.0, evaluations=low)]
-    assert crossing(pair, 900.0) == 300
-    assert crossing([outcome("ilde", 0, 1.0)], 900.0) is None
-
-
 def test_efficiency_is_a_part_of_the_papers_budget() -> None:
     up = Curve((1_000_000, 2_000_000, 3_000_000, 4_000_000), (0.0, 950.0, 950.0, 950.0))
     late = Curve((1_000_000, 2_000_000, 3_000_000, 4_000_000), (0.0, 0.0, 0.0, 950.0))
     runs = [outcome("ilde", 0, 950.0, **GAME, evaluations=up), outcome("giril", 0, 950.0, **GAME, evaluations=late)]
-    assert lines("efficiency", runs, "ILDE")[0][:2] == ("11.48%", "4.00% (2,000,000 steps), by evaluations")
-    assert lines("efficiency-vs-giril", runs, "ILDE")[0][1] == "50.00%"
+    spaced = "every 1,000,000 steps"
+    assert lines("efficiency", runs, "ILDE")[0][:2] == ("11.48%", f"4.00% (2,000,000 steps), by evaluations {spaced}")
+    assert lines("efficiency-vs-giril", runs, "ILDE")[0][1] == "50.00%, both by evaluations"
     low = outcome("ilde", 0, 1.0, **GAME, evaluations=Curve((1, 2, 3, 4), (0.0,) * 4))
     assert lines("efficiency", [low], "ILDE")[0][1] == "not within 400,000 steps, by evaluations"
     trained = outcome("ilde", 0, 1.0, **GAME, training=up)
-    assert lines("efficiency", [trained], "ILDE")[0][1] == "4.00% (2,000,000 steps), by training scores"
+    assert lines("efficiency", [trained], "ILDE")[0][1] == f"4.00% (2,000,000 steps), by training scores {spaced}"
     assert lines("efficiency", [outcome("ilde", 0, 1.0, **GAME)], "ILDE")[0][1] == "no curve"
+
+
+def test_of_several_seeds_is_said_when_each_passed() -> None:
+    steps = (100, 200, 300, 400)
+    curves = [
+        Curve(steps, (0.0, 2000.0, 2000.0, 2000.0)),
+        Curve(steps, (0.0, 0.0, 0.0, 950.0)),
+        Curve(steps, (0.0,) * 4),
+    ]
+    runs = [outcome("ilde", seed, 950.0, **GAME, evaluations=curve) for seed, curve in enumerate(curves)]
+    said = lines("efficiency", runs, "ILDE")[0][1]
+    assert said.endswith("(400 steps), by evaluations every 100 steps; 2 of 3 seeds alone, at 200 to 400")
+    assert lines("efficiency", [runs[2], replace(runs[2], seed=0)], "ILDE")[0][1].startswith("not within")
 
 
 def test_recordings_are_measured_themselves() -> None:
@@ -318,10 +437,10 @@ def test_a_figure_shows_scores_along_the_way() -> None:
     runs = [outcome("ilde", 3, 1.0, **GAME, training=low), outcome("ilde", 4, 1.0, **GAME, training=high)]
     ((*cells, remarks),) = lines("atari-curves", runs, "ilde")
     assert cells == ["2", "400,000", "15.0 ± 7.1", "15.0 ± 7.1", "20.0 ± 0.0", "20.0 ± 0.0", "50.0 ± 14.1"]
-    assert remarks == ""
+    assert remarks == READ.removesuffix("; ")
     assert lines("atari-curves", runs, "vail") == [(*["-"] * 7, "not run")]
     runs.append(outcome("ilde", 5, 1.0, **GAME))
-    assert lines("atari-curves", runs, "ilde")[0] == ("3", "400,000", *["-"] * 5, "")
+    assert lines("atari-curves", runs, "ilde")[0] == ("3", "400,000", *["-"] * 5, remarks)
 
 
 def test_a_figure_shows_its_own_methods_and_the_controls() -> None:

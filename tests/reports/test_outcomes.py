@@ -15,7 +15,8 @@ from ilde.data import UserError
 from ilde.methods import METHODS, Method
 from ilde.reports.gathering import find_runs, gather
 from ilde.reports.outcome_files import load_outcomes, save_outcomes
-from ilde.reports.outcomes import POINTS, Curve, FinalScore, Outcome, curve, last_points, read_outcome, spelled_reward
+from ilde.reports.outcomes import FinalScore, Outcome, last_points, read_outcome, spelled_reward
+from ilde.reports.thinned import POINTS, Curve, curve
 
 
 def test_a_run_is_read_as_it_was(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ from ilde.reports.films import Film
 from ilde.reports.gathering import gather
 from ilde.reports.markup import Html, element, join
 from ilde.reports.outcome_files import save_outcomes
-from ilde.reports.outcomes import Curve
 from ilde.reports.page import Report, line_styles, render, term_style
 from ilde.reports.tables import across_table, all_tables, markdown
+from ilde.reports.thinned import Curve
 
 NASTY = "<script>alert('&\"1\"')</script>"
 

@@ -2,26 +2,45 @@
 
 Rows are told apart by environment, method and reward expression; by recording where the table is about recordings, and
 by the weights that count in the end where it is about weights. Elsewhere a run on another recording, or on another
-version of the task, stands in until there is one of the table's own, and says so.
+version of the task, stands in until there is one of the table's own, and says so. A run with other settings of the
+reward's terms than the table asks for today stands beside, and says so too; in a total it counts only alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ilde.config import RunConfig, find_preset
+from ilde.config import RunConfig, find_preset, to_dict
 from ilde.data import UserError
 from ilde.experiments.paper.studies import paper_study
 from ilde.experiments.paper.tables import PaperTable, PaperTask
+from ilde.fields import leaves
 from ilde.methods import find_method
 from ilde.reports.comparison import Comparison
-from ilde.reports.outcomes import Outcome, spelled_reward, split_demos
+from ilde.reports.outcomes import NOT_A_VARIANT, Outcome, spelled_reward, split_demos, variant
 from ilde.reports.rows import Row
-from ilde.rewards.expression import parse_expression
+from ilde.rewards.expression import TermName, parse_expression
 
 FACTOR = "rewards.curiosity_factor"
 CURIOSITY = "giril"
+TUNING = 100
+"""The first of the seeds on which settings are tried; those below are for results."""
+ANOTHER_READING = "another reading than this table's"
+SPENT = ("steps", "schedule_steps", "num_envs", "rollout_steps")
+"""Settings that a budget decides."""
+ADVERSARIAL = ("discriminator.", "features.", "hidden", "scale.")
+READ_BY: Mapping[TermName, tuple[str, ...]] = {
+    "env": ("env.", "scale."),
+    "constant": (),
+    "gail": ADVERSARIAL,
+    "vail": ADVERSARIAL,
+    "giril": ("generative.", "features.", "hidden", "curiosity_factor"),
+    "icm": ("dynamics.", "features.", "hidden"),
+    "entropy": ("entropy.", "features."),
+    "e3b": ("elliptical.", "features.", "hidden"),
+}
+"""How the names of settings begin, after `rewards.`, that a term reads. All but a few terms are scaled in any case."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +61,14 @@ class Answer:
     def on_its_own(self) -> bool:
         """Whether it ran on the table's own task and recording."""
         return self.outcome.task == self.config.env and saw(self.config, self.outcome)
+
+    @property
+    def as_read(self) -> bool:
+        """Whether it was trained with the settings that the table asks for, whatever it cost."""
+        ours, asked = self.outcome, self.config
+        if find_method(ours.method).learner == "none":
+            return True
+        return _reading(ours, ours.preset, ours.variant) == _reading(ours, asked.preset, variant(to_dict(asked)))
 
     @property
     def origin(self) -> str:
@@ -67,7 +94,8 @@ class Answer:
         preset = f"preset {self.outcome.preset}"
         known = (*self.comparison.settings, *self.row.details.split(", "))
         told = self.outcome.preset == self.config.preset or preset in known
-        found = (self.row.details, "" if told else preset, _effective_weight(self.outcome))
+        unlike = "" if self.as_read else ANOTHER_READING
+        found = (unlike if told else preset, self.row.details, _effective_weight(self.outcome))
         return tuple(part for part in found if part)
 
 
@@ -86,6 +114,35 @@ def answers(table: PaperTable, task: PaperTask, config: RunConfig, comparisons: 
     near = sorted((c for c in comparisons if c.task in task.envs), key=lambda c: (c.demos, c.fraction) != own)
     found = [Answer(config, c, row) for c in near for row in c.rows if _fits(table, config, row.outcomes[0])]
     return list(_once([answer for answer in found if answer.on_its_own] or found))
+
+
+def _reading(outcome: Outcome, preset: str, changed: Iterable[str]) -> Mapping[str, str]:
+    """Every setting that the outcome's method and terms read, of a preset and what is changed of it."""
+    settings = {name: str(value) for name, value in leaves(to_dict(find_preset(preset)))}
+    settings |= dict(setting.partition("=")[::2] for setting in changed)
+    read = [f"rewards.{prefix}" for term in parse_expression(outcome.reward) for prefix in READ_BY[term.name]]
+    foreign = ("evaluation.", *find_method(outcome.method).foreign_settings)
+    return {
+        name: value
+        for name, value in settings.items()
+        if name not in (*SPENT, *NOT_A_VARIANT)
+        and not name.startswith(foreign)
+        and (not name.startswith("rewards.") or name.startswith(tuple(read)))
+    }
+
+
+def reported(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
+    """Runs that a table may hold: on a seed for tuning, settings were chosen by the score."""
+    return tuple(outcome for outcome in outcomes if outcome.seed < TUNING)
+
+
+def foremost(found: Sequence[Answer]) -> Answer | None:
+    """The answer that counts in a total: as the table asks, then of the most seeds, then of the most steps."""
+
+    def rank(answer: Answer) -> tuple[bool, bool, int, int]:
+        return answer.on_its_own, answer.as_read, len(answer.row.scores), answer.row.env_steps
+
+    return max(found, key=rank, default=None)
 
 
 def _once(found: Sequence[Answer]) -> Iterator[Answer]:

@@ -8,9 +8,9 @@ from ilde.experiments.answers import Answer, answers, asked
 from ilde.experiments.paper.tables import PaperTable
 from ilde.reports.comparison import Comparison
 from ilde.reports.numbers import NOTHING, plus_minus
-from ilde.reports.outcomes import Curve
 from ilde.reports.rows import Row
 from ilde.reports.statistics import mean_and_std
+from ilde.reports.thinned import Curve
 
 MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)
 """Parts of training at which a curve is read."""

@@ -2,6 +2,7 @@
 
 A prediction is borne out where the 95% interval of the difference lies on its side of 0, contradicted where it lies on
 the other, and otherwise undecided. A method is held against another one at equal steps on the same demonstrations.
+The paper's games are shown from a fragment of one life: what whole episodes decide is counted apart from that.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from functools import cache
+from typing import Literal, TypeAlias, get_args
 
-from ilde.experiments.paper import Hypothesis, Trial, hypotheses
+from ilde.experiments.answers import asked, reported
+from ilde.experiments.paper import Hypothesis, Trial, hypotheses, paper_table
 from ilde.experiments.paper.claims import Expected
 from ilde.methods import find_method
-from ilde.reports.comparison import Comparison, alike, compare, same_budget
+from ilde.reports.comparison import Comparison, alike, compare, same_budget, shown
 from ilde.reports.numbers import NOTHING, span
-from ilde.reports.outcomes import Outcome, spelled_reward
+from ilde.reports.outcomes import Outcome, spelled_reward, split_demos
 from ilde.reports.rows import Row
 from ilde.reports.statistics import Interval, difference_interval
 from ilde.reports.tables import WordTable
@@ -27,6 +30,9 @@ COLUMNS = ("hypothesis", "task", "prediction", "difference, 95% interval", "seed
 DEMONSTRATOR = "demonstrator"
 
 Verdict: TypeAlias = Literal["borne out", "contradicted", "undecided", "not run"]
+Shown: TypeAlias = tuple[str, str | None, float]
+"""A task, and how much of which recording was shown of it."""
+FATES: tuple[Verdict, ...] = get_args(Verdict)
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,8 @@ class Judgement:
     hypothesis: int
     trial: Trial
     task: str
+    fraction: float
+    """How much of the demonstrations was shown."""
     verdict: Verdict
     interval: Interval | None = None
     row: Row | None = None
@@ -53,7 +61,7 @@ class Judgement:
 
 def judge(outcomes: Sequence[Outcome]) -> WordTable:
     """Every prediction on every task whose runs can decide it."""
-    comparisons = compare(outcomes)
+    comparisons = compare(reported(outcomes))
     found = [
         judgement
         for hypothesis in hypotheses()
@@ -65,13 +73,27 @@ def judge(outcomes: Sequence[Outcome]) -> WordTable:
 
 
 def _judgements(hypothesis: Hypothesis, trial: Trial, comparisons: Sequence[Comparison]) -> Iterator[Judgement]:
-    tried = [
-        Judgement(hypothesis.number, trial, comparison.title, *_decide(trial, row, comparison))
-        for comparison in comparisons
-        for row in comparison.rows
-        if row.method == trial.method
-    ]
-    yield from tried or [Judgement(hypothesis.number, trial, NOTHING, "not run")]
+    tried = [(comparison, row) for comparison in comparisons for row in comparison.rows if row.method == trial.method]
+    for comparison, row in tried:
+        verdict, interval, judged, remark = _decide(trial, row, comparison)
+        yield Judgement(
+            hypothesis.number, trial, comparison.title, comparison.fraction, verdict, interval, judged, remark
+        )
+    ran = {(comparison.task, comparison.demos, comparison.fraction) for comparison, _ in tried}
+    for env, demos, fraction in papers_own():
+        if (env, demos, fraction) not in ran:
+            title = f"{env} from {shown(demos, fraction)}"
+            yield Judgement(hypothesis.number, trial, title, fraction, "not run")
+
+
+@cache
+def papers_own() -> tuple[Shown, ...]:
+    """What the paper's own main tables are of, so that what was left out of them is seen."""
+    return tuple(
+        (task.env, *split_demos(next(config.demos for config in asked(table, task).values() if config.demos)))
+        for table in map(paper_table, ("atari", "mujoco"))
+        for task in table.tasks
+    )
 
 
 def _decide(trial: Trial, row: Row, comparison: Comparison) -> tuple[Verdict, Interval | None, Row, str]:
@@ -130,8 +152,22 @@ def _doubt(*rows: Row) -> str:
 
 
 def _summary(hypothesis: Hypothesis, judgements: Sequence[Judgement]) -> str:
-    """A hypothesis and how its predictions fared."""
-    fates = Counter(judgement.verdict for judgement in judgements if judgement.hypothesis == hypothesis.number)
-    order: tuple[Verdict, ...] = ("borne out", "contradicted", "undecided", "not run")
-    said = ", ".join(f"{fates[fate]} {fate}" for fate in order if fates[fate])
+    """A hypothesis, how its predictions fared, and what that comes to."""
+    own = [judgement for judgement in judgements if judgement.hypothesis == hypothesis.number]
+    parts = {
+        "from fragments": [judgement.verdict for judgement in own if judgement.fraction < 1],
+        "from whole episodes": [judgement.verdict for judgement in own if judgement.fraction == 1],
+    }
+    said = "; ".join(f"{name} {in_all(verdicts)} ({_counted(verdicts)})" for name, verdicts in parts.items())
     return f"H{hypothesis.number}: {hypothesis.says}: {said}"
+
+
+def in_all(verdicts: Sequence[Verdict]) -> str:
+    """One verdict over several: what decides outweighs what does not, and contradictions are not outvoted."""
+    decided = [verdict for verdict in FATES[:2] if verdict in verdicts]
+    return " and ".join(decided) or ("undecided" if "undecided" in verdicts else "not run")
+
+
+def _counted(verdicts: Sequence[Verdict]) -> str:
+    fates = Counter(verdicts)
+    return ", ".join(f"{fates[fate]} {fate}" for fate in FATES if fates[fate])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
+from scipy import stats
+
 from ilde.experiments.answers import Answer
-from ilde.experiments.paper.tables import PaperTable
+from ilde.experiments.paper.tables import PaperTable, PaperValue
 from ilde.reports.comparison import SAME_BUDGET, same_budget
-from ilde.reports.crossing import crossing, curve_read
-from ilde.reports.numbers import NOTHING, plus_minus, score, span
+from ilde.reports.crossing import Crossing, Read, crossing, curve_read
+from ilde.reports.numbers import NOTHING, counted, plus_minus, score, span
 from ilde.reports.rows import Row
-from ilde.reports.statistics import mean_and_std
+from ilde.reports.statistics import LEVEL, Interval, mean_and_std
 from ilde.reports.tables import ratio, verdict
 
 IQM = "IQM [95% bootstrap]"
@@ -52,22 +55,36 @@ def _shown(table: PaperTable, cells: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(cell for name, cell in zip(COLUMNS, cells, strict=True) if name not in hidden)
 
 
-def measured(table: PaperTable, label: str, task: str, paper: str, answer: Answer, giril: Sequence[Answer]) -> Line:
-    """The line of a row of ours."""
-    row = answer.row
-    ours, interval = _value(table, row, reference(answer, giril))
+def measured(
+    table: PaperTable, names: tuple[str, str], printed: tuple[str, PaperValue | None], answer: Answer, giril: Row | None
+) -> Line:
+    """The line of a row of ours.
+
+    Args:
+        names: the paper's, of the row and of the task.
+        printed: the paper's number in words, and as such; None where it has none.
+        giril: the row that an improvement over GIRIL is measured from.
+    """
+    row, (label, task), (paper, value) = answer.row, names, printed
+    ours, interval = _value(table, row, giril)
+    said = (
+        *answer.remarks,
+        against_demonstrator(answer),
+        _against_paper(value, None if row.cut else interval),
+        verdict(row),
+    )
     return Line(
         row=f"{label}{answer.origin}",
         task=task,
         paper=paper,
         ours=ours,
-        interval=interval,
+        interval=_episodes(table, row) if interval is None else span(interval),
         iqm=_iqm(row),
         sampled=score(row.other),
         ratio=ratio(row.ratio),
         seeds=str(len(row.scores)),
         steps=f"{row.env_steps:,}",
-        verdict="; ".join(part for part in (*answer.remarks, _against_demonstrator(answer), verdict(row)) if part),
+        verdict="; ".join(part for part in said if part),
     )
 
 
@@ -78,10 +95,22 @@ def _iqm(row: Row) -> str:
     return score(row.iqm) if row.iqm_interval is None else f"{score(row.iqm)} [{span(row.iqm_interval)}]"
 
 
-def _against_demonstrator(answer: Answer) -> str:
-    if answer.row.ratio is None:
+def against_demonstrator(answer: Answer) -> str:
+    """On which side of its demonstrator a row lies, if its interval tells; one seed has its own score alone."""
+    row = answer.row
+    if row.ratio is None or row.demonstrator is None:
         return ""
-    return f"{'above' if answer.row.ratio > 1 else 'not above'} the demonstrator{answer.measure}"
+    low, high = row.interval or (row.mean, row.mean)
+    side = "above" if low > row.demonstrator else "below" if high < row.demonstrator else "not apart from"
+    return f"{side} the demonstrator{answer.measure}{'' if row.interval else ' by one seed'}"
+
+
+def _against_paper(value: PaperValue | None, interval: Interval | None) -> str:
+    """Where the paper's number lies, if our seeds are enough to tell."""
+    if value is None or value.mean is None or interval is None:
+        return ""
+    place = "above" if value.mean > interval[1] else "below" if value.mean < interval[0] else "within"
+    return f"the paper's number lies {place} our interval"
 
 
 def reference(answer: Answer, giril: Sequence[Answer]) -> Row | None:
@@ -90,27 +119,36 @@ def reference(answer: Answer, giril: Sequence[Answer]) -> Row | None:
     return next((row for row in near if same_budget(answer.row, row)), None)
 
 
-def _value(table: PaperTable, row: Row, giril: Row | None) -> tuple[str, str]:
-    """Our value, and its interval."""
+def _value(table: PaperTable, row: Row, giril: Row | None) -> tuple[str, Interval | None]:
+    """Our value, and its interval over seeds."""
     match table.name:
         case "normalised":
             return _normalised(row)
         case "efficiency":
-            return _share_of_training(row, table), NOTHING
+            return _share_of_training(row, table), None
         case "efficiency-vs-giril":
-            found = improvement(table, row, giril)
-            return found if isinstance(found, str) else f"{found:.2f}%", NOTHING
+            return _improvement(table, row, giril), None
         case "mujoco":
-            return f"{plus_minus(row.mean, row.std)}{_last_points(row)}", span(row.interval)
-    return plus_minus(row.mean, row.std), span(row.interval)
+            return f"{plus_minus(row.mean, row.std)}{_last_points(row)}", row.interval
+    return plus_minus(row.mean, row.std), row.interval
 
 
-def _normalised(row: Row) -> tuple[str, str]:
+def _episodes(table: PaperTable, row: Row) -> str:
+    """How sure a single seed's score is of its own policy; of other seeds that says nothing."""
+    final = row.outcomes[0].greedy
+    if len(row.scores) > 1 or final is None or final.episodes < 2 or row.cut or not table.holds_returns:
+        return NOTHING
+    spread = float(stats.t.ppf(0.5 + LEVEL / 2, final.episodes - 1)) * final.std / math.sqrt(final.episodes)
+    kinds = "" if final.kinds in (None, final.episodes) else f" of {counted(final.kinds or 0, 'kind')}"
+    return f"{span((final.mean - spread, final.mean + spread))} (its {final.episodes} episodes{kinds})"
+
+
+def _normalised(row: Row) -> tuple[str, Interval | None]:
     expert = row.demonstrator
     if row.ratio is None or not expert:
-        return NOTHING, NOTHING
+        return NOTHING, None
     interval = None if row.interval is None else (row.interval[0] / expert, row.interval[1] / expert)
-    return plus_minus(row.ratio, None if row.std is None else row.std / expert), span(interval)
+    return plus_minus(row.ratio, None if row.std is None else row.std / expert), interval
 
 
 def _last_points(row: Row) -> str:
@@ -123,37 +161,59 @@ def _last_points(row: Row) -> str:
 
 def _share_of_training(row: Row, table: PaperTable) -> str:
     """t/T as the paper counts it: of its own 50 million steps."""
-    steps = _crossed(row)
-    if steps == NO_CURVE:
-        return NO_CURVE
-    share = (
-        steps if isinstance(steps, str) else f"{100 * steps / (table.steps or row.env_steps):.2f}% ({steps:,} steps)"
-    )
-    return f"{share}, by {curve_read(row.outcomes)}"
+    read = curve_read(row.outcomes)
+    found = _crossed(row, read)
+    if isinstance(found, str):
+        return found if found == NO_CURVE else f"{found}, by {read}"
+    share = 100 * found.env_steps / (table.steps or row.env_steps)
+    return f"{share:.2f}% ({found.env_steps:,} steps), by {read} every {found.spacing:,} steps{_each(row, read)}"
+
+
+def _each(row: Row, read: Read) -> str:
+    """The same of every seed alone, where there are several: their mean may cross where few of them do."""
+    if len(row.outcomes) == 1:
+        return ""
+    alone = [crossing([outcome], row.demonstrator, read) for outcome in row.outcomes]
+    steps = sorted(found.env_steps for found in alone if found)
+    passed = f"; {len(steps)} of {counted(len(alone), 'seed')} alone"
+    return f"{passed}, at {steps[0]:,} to {steps[-1]:,}" if steps else passed
 
 
 def improvement(table: PaperTable, row: Row, giril: Row | None) -> float | str:
     """How much earlier than GIRIL a row passes the demonstrator, in percent; in words where that cannot be said."""
     if giril is None:
         return "no GIRIL at these steps"
-    ours, theirs = (_crossed(side, never=table.steps) for side in (row, giril))
+    read = read_alike(row, giril)
+    ours, theirs = (_crossed(side, read, never=table.steps) for side in (row, giril))
     if isinstance(ours, str):
         return ours
     if isinstance(theirs, str):
         return f"GIRIL {theirs}"
-    return 100 * (theirs - ours) / theirs if theirs else NOTHING
+    return 100 * (theirs.env_steps - ours.env_steps) / theirs.env_steps if theirs.env_steps else NOTHING
 
 
-def _crossed(row: Row, never: int | None = None) -> int | str:
-    """The steps from which a row stays above its demonstrator, or that it does not, in words.
+def _improvement(table: PaperTable, row: Row, giril: Row | None) -> str:
+    found = improvement(table, row, giril)
+    if isinstance(found, str) or giril is None:
+        return str(found)
+    return f"{found:.2f}%, both by {read_alike(row, giril)}"
+
+
+def read_alike(row: Row, giril: Row) -> Read:
+    """The curve that both have: greedy scores of the one say nothing beside sampled ones of the other."""
+    return curve_read((*row.outcomes, *giril.outcomes))
+
+
+def _crossed(row: Row, read: Read, never: int | None = None) -> Crossing | str:
+    """Where a row stays above its demonstrator from, or that it does not, in words.
 
     Args:
         never: the paper's T, for which a training of that length counts that does not pass the demonstrator.
     """
-    curves = all(outcome.training.values or outcome.evaluations.values for outcome in row.outcomes)
+    curves = all((o.evaluations if read == "evaluations" else o.training).values for o in row.outcomes)
     if row.demonstrator is None or not curves:
         return NO_CURVE
-    steps = crossing(row.outcomes, row.demonstrator)
-    if steps is None and never is not None and row.env_steps >= (1 - SAME_BUDGET) * never:
-        return never
-    return f"not within {row.env_steps:,} steps" if steps is None else steps
+    found = crossing(row.outcomes, row.demonstrator, read)
+    if found is None and never is not None and row.env_steps >= (1 - SAME_BUDGET) * never:
+        return Crossing(never)
+    return f"not within {row.env_steps:,} steps" if found is None else found

@@ -15,7 +15,7 @@ from ilde.experiments.answers import Answer
 from ilde.experiments.paper.tables import PaperTable, PaperTask
 from ilde.experiments.quantities import NOT_PRINTED, Line
 from ilde.prepare import uses_demos
-from ilde.reports.comparison import Comparison
+from ilde.reports.comparison import Comparison, shown
 from ilde.reports.numbers import NOTHING, counted, plus_minus
 from ilde.reports.outcomes import split_demos
 
@@ -33,7 +33,7 @@ class _Recording:
     @property
     def shown(self) -> str:
         """How much of which."""
-        return f"{'' if self.fraction == 1 else f'{100 * self.fraction:.3g}% of '}{self.name}"
+        return shown(self.name, self.fraction)
 
 
 def demonstrator_lines(

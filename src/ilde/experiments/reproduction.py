@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ilde.experiments.answers import answers, asked
+from ilde.experiments.answers import TUNING, answers, asked, reported
 from ilde.experiments.figures import COLUMNS as FIGURE_COLUMNS
 from ilde.experiments.figures import NOTE, curve_rows
-from ilde.experiments.paper.tables import PaperTable, PaperTask
-from ilde.experiments.quantities import NOT_PRINTED, Line, columns, measured
+from ilde.experiments.paper.tables import PaperTable, PaperTask, PaperValue
+from ilde.experiments.quantities import NOT_PRINTED, Line, columns, measured, reference
 from ilde.experiments.recordings import LENGTH_COLUMNS, demonstrator_lines, length_rows
 from ilde.experiments.totals import recomputed, total_lines
 from ilde.reports.comparison import Comparison, compare
@@ -25,8 +25,9 @@ def reproduce(table: PaperTable, outcomes: Sequence[Outcome]) -> WordTable:
     title, notes = f"{table.title} ({table.where})", tuple(_notes(table))
     if table.domain == "demonstrators":
         return WordTable(title, LENGTH_COLUMNS, tuple(length_rows(table)), notes)
-    comparisons = compare(outcomes)
-    ours = tuple(_ours(table, comparisons))
+    counted_in = reported(outcomes)
+    comparisons = compare(counted_in)
+    ours = (*_tuned(len(outcomes) - len(counted_in)), *_ours(table, comparisons))
     if not table.rows:
         return WordTable(title, FIGURE_COLUMNS, tuple(curve_rows(table, comparisons)), (NOTE, *ours, *notes))
     rows = tuple(line.cells(table) for line in _lines(table, comparisons))
@@ -43,16 +44,22 @@ def _lines(table: PaperTable, comparisons: Sequence[Comparison]) -> Iterator[Lin
             shown = [answer for row in here.values() for answer in row]
             yield from demonstrator_lines(table, task, runs.values(), shown)
         for row, answered in here.items():
-            label, paper = table.labels.get(row, row), _printed(table, row, task)
-            yield from (measured(table, label, task.name, paper, a, here.get("giril", [])) for a in answered)
+            label, printed = table.labels.get(row, row), _printed(table, row, task)
+            for answer in answered:
+                giril = reference(answer, here.get("giril", []))
+                yield measured(table, (label, task.name), printed, answer, giril)
             if not answered:
-                yield Line(label, task.name, paper, verdict="not run")
+                yield Line(label, task.name, printed[0], verdict="not run")
     by_row = {row: {task: here[row] for task, here in found.items()} for row in table.rows}
     yield from total_lines(table, by_row)
 
 
-def _printed(table: PaperTable, row: str, task: PaperTask) -> str:
-    return recomputed(table, row, task.name, table.rows[row][task.name]) if row in table.rows else NOT_PRINTED
+def _printed(table: PaperTable, row: str, task: PaperTask) -> tuple[str, PaperValue | None]:
+    """The paper's number, in words and as such."""
+    if row not in table.rows:
+        return NOT_PRINTED, None
+    value = table.rows[row][task.name]
+    return recomputed(table, row, task.name, value), value
 
 
 def _ours(table: PaperTable, comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -66,6 +73,11 @@ def _ours(table: PaperTable, comparisons: Sequence[Comparison]) -> Iterator[str]
         if episodes and table.rows:
             yield f"{comparison.title}: a score of ours is {episodes}, greedy"
         yield from (f"{comparison.title}: {note}" for note in comparison.notes)
+
+
+def _tuned(count: int) -> Iterator[str]:
+    if count:
+        yield f"left out: {counted(count, 'run')} on seeds from {TUNING} up, which are for tuning"
 
 
 def _notes(table: PaperTable) -> Iterator[str]:

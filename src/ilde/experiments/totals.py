@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ilde.experiments.answers import Answer
+from ilde.experiments.answers import Answer, foremost
 from ilde.experiments.paper.derived import disagreements
 from ilde.experiments.paper.tables import PaperTable, PaperValue
 from ilde.experiments.quantities import Line, improvement, reference
@@ -38,26 +38,29 @@ def recomputed(table: PaperTable, row: str, column: str, value: PaperValue) -> s
 
 def _values(
     table: PaperTable, total: str, games: Mapping[str, Sequence[Answer]], giril: Mapping[str, Sequence[Answer]]
-) -> list[float]:
-    """One number for each game that ran: of several budgets the largest counts."""
+) -> list[tuple[Answer, float]]:
+    """One answer and its number for each game that ran."""
     found = []
     for task, answers in games.items():
-        longest = max(answers, key=lambda answer: answer.row.env_steps, default=None)
-        if longest is None:
+        answer = foremost(answers)
+        if answer is None:
             continue
         value = (
-            improvement(table, longest.row, reference(longest, giril.get(task, [])))
+            improvement(table, answer.row, reference(answer, giril.get(task, [])))
             if total == "average"
-            else longest.row.ratio
+            else answer.row.ratio
         )
-        found += [value] if isinstance(value, float) else []
+        found += [(answer, value)] if isinstance(value, float) else []
     return found
 
 
-def _ours(total: str, values: Sequence[float]) -> str:
-    if not values:
+def _ours(total: str, found: Sequence[tuple[Answer, float]]) -> str:
+    """Of the games that ran, and how many of those with other settings than the table asks for today."""
+    if not found:
         return NOTHING
-    ran, above = f"{counted(len(values), 'game')} run", sum(value > 1 for value in values)
+    values, unlike = [value for _, value in found], sum(not answer.as_read for answer, _ in found)
+    ran = f"{counted(len(values), 'game')} run{f', {unlike} by another reading' if unlike else ''}"
+    above = sum(value > 1 for value in values)
     match total:
         case "games above the expert":
             return f"{above} of {ran}"

@@ -66,7 +66,12 @@ class Comparison:
     @property
     def shown(self) -> str:
         """How much of which demonstrations was shown."""
-        return f"{'' if self.fraction == 1 else f'{100 * self.fraction:.3g}% of '}{self.demos}"
+        return shown(self.demos, self.fraction)
+
+
+def shown(demos: str | None, fraction: float) -> str:
+    """So much of some demonstrations."""
+    return f"{'' if fraction == 1 else f'{100 * fraction:.3g}% of '}{demos}"
 
 
 def compare(

@@ -1,33 +1,56 @@
-"""When a method passes its demonstrator for good."""
+"""When a method passes its demonstrator for good, and how closely that can be told."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from ilde.reports.outcomes import Outcome
+from ilde.reports.thinned import Curve
 
 ENOUGH = 4
 """Evaluations along the way that make a curve; with fewer, training scores are read."""
 Read: TypeAlias = Literal["evaluations", "training scores"]
 
 
-def crossing(outcomes: Sequence[Outcome], demonstrator: float | None) -> int | None:
-    """The steps from which the mean curve over seeds stays at or above the demonstrator; None where it never does."""
-    evaluated = curve_read(outcomes) == "evaluations"
-    curves = [outcome.evaluations if evaluated else outcome.training for outcome in outcomes]
+@dataclass(frozen=True)
+class Crossing:
+    """From where on a curve stays at or above its demonstrator."""
+
+    env_steps: int
+    spacing: int = 0
+    """How many steps before it the curve was last read: nobody knows better than that."""
+
+
+def crossing(outcomes: Sequence[Outcome], demonstrator: float | None, read: Read | None = None) -> Crossing | None:
+    """Where the mean curve over seeds stays at or above the demonstrator from; None where it never does.
+
+    Args:
+        read: which curve; by default the one that these seeds have. Two rows that are compared are read alike.
+    """
+    curves = [_curve(outcome, read or curve_read(outcomes)) for outcome in outcomes]
     if demonstrator is None or not all(curve.values for curve in curves):
         return None
     steps = np.array(min(curves, key=lambda curve: curve.env_steps[-1]).env_steps)
     mean = np.mean([np.interp(steps, curve.env_steps, curve.values) for curve in curves], axis=0)
     below = np.flatnonzero(mean < demonstrator)
     first = int(below[-1]) + 1 if len(below) else 0
-    return int(steps[first]) if first < len(steps) else None
+    if first == len(steps):
+        return None
+    return Crossing(int(steps[first]), int(steps[first] - (steps[first - 1] if first else 0)))
 
 
 def curve_read(outcomes: Sequence[Outcome]) -> Read:
-    """Which curve of a row's seeds is read, the same of all: a mean of greedy and sampled scores would be neither."""
+    """Which curve of some seeds is read, the same of all: a mean of greedy and sampled scores would be neither."""
     whole = all(len(outcome.evaluations.values) >= ENOUGH for outcome in outcomes)
     return "evaluations" if whole else "training scores"
+
+
+def _curve(outcome: Outcome, read: Read) -> Curve:
+    """Of training scores their lowest since the point before, where that was kept: a dip between two points counts."""
+    if read == "evaluations":
+        return outcome.evaluations
+    return outcome.lows if outcome.lows.values else outcome.training

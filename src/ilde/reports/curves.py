@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from ilde.reports.outcomes import Curve, Outcome
+from ilde.reports.outcomes import Outcome
 from ilde.reports.statistics import LEVEL, Scores
+from ilde.reports.thinned import Curve
 
 GRID = 80
 """Points at which seeds are compared."""

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ilde.data import UserError
-from ilde.reports.outcomes import MALFORMED, Curve, Outcome, canonical, final_score
+from ilde.reports.outcomes import MALFORMED, Outcome, canonical, final_score
+from ilde.reports.thinned import Curve
 from ilde.reports.writing import write_text
 
 FORMAT = "ilde-outcomes-1"
@@ -26,7 +27,8 @@ def save_outcomes(outcomes: Iterable[Outcome], path: Path) -> None:
 def _entry(outcome: Outcome) -> dict[str, Any]:
     """An outcome as JSON values; what was not kept of a score is left out, as files from before have it."""
     finals = {name: final and _known(asdict(final)) for name in FINALS for final in (getattr(outcome, name),)}
-    return asdict(outcome) | finals
+    entry = asdict(outcome) | finals
+    return entry if outcome.lows.values else {name: value for name, value in entry.items() if name != "lows"}
 
 
 def _known(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,12 +52,13 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _outcome(entry: Mapping[str, Any]) -> Outcome:
-    if missing := {field.name for field in fields(Outcome)} ^ set(entry):
+    if missing := {field.name for field in fields(Outcome)} ^ {*entry, "lows"}:
         raise ValueError(f"fields {', '.join(sorted(missing))}")
     parts = {
         "variant": tuple(map(str, entry["variant"])),
         "training": _curve(entry["training"]),
         "evaluations": _curve(entry["evaluations"]),
+        "lows": _curve(entry["lows"]) if "lows" in entry else Curve(),
         "terms": {str(name): _curve(curve) for name, curve in entry["terms"].items()},
     } | {name: entry[name] and final_score(entry[name]) for name in FINALS}
     return Outcome(**{**entry, **parts})

@@ -1,28 +1,24 @@
 """What came of a run, as one small record: everything a table or a curve needs, and nothing else of its folder.
 
-Curves are thinned and rounded here, on reading, so that a record and its JSON form say exactly the same.
+Curves are thinned and rounded on reading, so that a record and its JSON form say exactly the same.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ilde.config import find_preset, to_dict
 from ilde.data import UserError
 from ilde.fields import leaves
 from ilde.methods import METHODS, find_method
+from ilde.reports.thinned import Curve, Row, curve, lows, require_finite, rounded
 from ilde.rewards.expression import parse_expression
 from ilde.runs import RunDirectory
 
-POINTS = 100
-"""At most so many of a curve are kept."""
-FIGURES = 5
-LARGEST = 1e100
-"""Of any number in a record: sums and squares of such ones stay finite."""
 LEAST_DEMONSTRATOR = 1e-50
 """Of a demonstrator's return that is not 0, in size: so do ratios to it."""
 LAST_POINTS = 4
@@ -30,20 +26,6 @@ NOT_A_VARIANT = {"method", "env", "demos", "reward", "steps", "seed", "preset", 
 """Settings with a place of their own in the record, and those that do not move a result."""
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 """What JSON of an unexpected shape leads to."""
-Row: TypeAlias = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A value over training."""
-
-    env_steps: tuple[int, ...] = ()
-    values: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        if len(self.env_steps) != len(self.values):
-            raise ValueError(f"a curve of {len(self.env_steps)} steps and {len(self.values)} values")
-        _require_finite((*self.env_steps, *self.values))
 
 
 @dataclass(frozen=True)
@@ -63,7 +45,7 @@ class FinalScore:
     """Kinds of episodes, by return and length; None where that was not kept."""
 
     def __post_init__(self) -> None:
-        _require_finite((self.mean, self.std, self.length or 0.0, self.episodes, self.capped, self.truncated or 0))
+        require_finite((self.mean, self.std, self.length or 0.0, self.episodes, self.capped, self.truncated or 0))
 
 
 @dataclass(frozen=True)
@@ -104,6 +86,8 @@ class Outcome:
     """Of each reward term its weighted mean per step."""
     steps_per_second: float | None
     provenance: Mapping[str, Any]
+    lows: Curve = field(default_factory=Curve)
+    """The lowest training score since the point of `training` before; empty where no point was left out."""
 
     def __post_init__(self) -> None:
         for names, kinds in _KINDS.items():
@@ -112,7 +96,7 @@ class Outcome:
                 if not isinstance(value, kinds) or isinstance(value, bool):
                     raise TypeError(f"{name} is {str(value)[:40]!r}")
         maybe = (self.demonstrator, self.last_points, self.steps_per_second)
-        _require_finite(
+        require_finite(
             (self.seed, self.env_steps, self.planned_steps, self.fraction, *(v for v in maybe if v is not None))
         )
         if 0 < abs(self.demonstrator or 0) < LEAST_DEMONSTRATOR:
@@ -173,9 +157,10 @@ def _read(folder: RunDirectory, name: str) -> Outcome:
         sampled=finals.get(False),
         last_points=last_points(evaluations),
         training=curve(metrics, "score/raw"),
+        lows=lows(metrics, "score/raw"),
         evaluations=curve(_whole([row for row in evaluations if not row.get("final")]), "mean"),
         terms={term.name: curve(metrics, f"reward/{term.name}") for term in parse_expression(reward)},
-        steps_per_second=_rounded(timing[-1]["time/steps_per_second"]) if timing else None,
+        steps_per_second=rounded(timing[-1]["time/steps_per_second"]) if timing else None,
         provenance=_without_places({key: value for key, value in provenance.items() if key != "demonstrator"}),
     )
 
@@ -194,7 +179,7 @@ def final_score(row: Row) -> FinalScore:
         episodes=int(row["episodes"]),
         capped=int(row.get("capped", 0)),
         truncated=None if truncated is None else int(truncated),
-        length=None if length is None else _rounded(length),
+        length=None if length is None else rounded(length),
         kinds=None if kinds is None else int(kinds),
     )
 
@@ -214,14 +199,6 @@ def spelled_reward(expression: str) -> str:
     """A reward expression in the one spelling that records have, so that equal ones compare as equal."""
     terms = parse_expression(expression)
     return " + ".join(term.name if term.weight == 1 else f"{term.weight:g}*{term.name}" for term in terms)
-
-
-def curve(rows: Iterable[Row], name: str) -> Curve:
-    """A value of a journal where it was finite, thinned to evenly spaced rows with the first and the last."""
-    known = [(int(row["env_steps"]), float(row[name])) for row in rows if row.get(name) is not None]
-    if len(known) > POINTS:
-        known = [known[round(k * (len(known) - 1) / (POINTS - 1))] for k in range(POINTS)]
-    return Curve(tuple(steps for steps, _ in known), tuple(_rounded(value) for _, value in known))
 
 
 def variant(config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -260,15 +237,6 @@ def _without_places(value: Any) -> Any:
         case dict():
             return {name: _without_places(item) for name, item in value.items()}
     return value
-
-
-def _require_finite(values: Iterable[float]) -> None:
-    if not all(abs(value) <= LARGEST for value in values):  # which no NaN is
-        raise ValueError("a number that is not finite, or that nobody can draw")
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{FIGURES}g}")
 
 
 def canonical(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
