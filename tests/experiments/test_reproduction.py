@@ -453,3 +453,20 @@ def test_a_figure_shows_its_own_methods_and_the_controls() -> None:
         "mujoco-curves": {"ilde", "vail", "shuffled"},
         "mujoco-ablations": {"ilde", "ilde-no-bonus", "shuffled"},
     }
+
+
+def test_a_mean_over_games_has_a_stratified_interval_where_every_game_has_five_seeds() -> None:
+    krull = GAME | {"task": "ALE/Krull-v5", "demos": "krull/one-life-v0", "demos_hash": "d" * 64}
+    krull |= {"variant": asked_settings("Krull")}
+    runs = [*seeds("ilde", (900.0, 1800.0, 2700.0, 900.0, 1800.0), **GAME)]
+    runs += seeds("ilde", (450.0, 450.0, 450.0, 450.0, 900.0), **krull)
+    mean = "mean ratio to the expert"
+    (_, ours, interval, iqm, *_) = lines("atari", runs, "ILDE", mean)[0]
+    # Ratios of 1, 2, 3, 1, 2 and four times 0.5, 1: means of 1.8 and 0.6.
+    assert ours == "1.20 over 2 games run"
+    low, high = map(float, interval.split(" to "))
+    assert 0.75 < low < 1.2 < high < 1.75
+    # Of the ten ratios in order the middle six are 0.5, 0.5, 1, 1, 1, 2.
+    assert iqm.startswith("1.00 [")
+    assert lines("normalised", runs, "ILDE", mean)[0][2] == interval
+    assert lines("atari", runs[1:], "ILDE", mean)[0][2] == "-"

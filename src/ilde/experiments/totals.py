@@ -8,9 +8,12 @@ from ilde.experiments.answers import Answer, foremost
 from ilde.experiments.paper.derived import disagreements
 from ilde.experiments.paper.tables import PaperTable, PaperValue
 from ilde.experiments.quantities import Line, improvement, reference
-from ilde.reports.numbers import NOTHING, counted
+from ilde.randomness import numpy_generator
+from ilde.reports.numbers import NOTHING, counted, span
+from ilde.reports.statistics import bootstrap_interval, mean_of_tasks, pooled_iqm, scores_of
 
 EXPERT = "expert"
+MEAN_RATIO = "mean ratio to the expert"
 
 
 def total_lines(table: PaperTable, answered: Mapping[str, Mapping[str, Sequence[Answer]]]) -> Iterator[Line]:
@@ -21,10 +24,16 @@ def total_lines(table: PaperTable, answered: Mapping[str, Mapping[str, Sequence[
                 yield Line("demonstrator", total, value.printed, value.printed)
                 continue
             games = answered.get(row, {})
-            ours = _ours(total, _values(table, total, games, answered.get("giril", {})))
+            found = _values(table, total, games, answered.get("giril", {}))
             missing = "no game to compare" if any(games.values()) else "not run"
-            paper = recomputed(table, row, total, value)
-            yield Line(table.labels[row], total, paper, ours, verdict=missing if ours == NOTHING else "")
+            yield Line(
+                table.labels[row],
+                total,
+                paper=recomputed(table, row, total, value),
+                ours=_ours(total, found),
+                **(_spread(row, found) if total == MEAN_RATIO and found else {}),
+                verdict="" if found else missing,
+            )
 
 
 def recomputed(table: PaperTable, row: str, column: str, value: PaperValue) -> str:
@@ -68,3 +77,12 @@ def _ours(total: str, found: Sequence[tuple[Answer, float]]) -> str:
             return f"{100 * above / len(values):.1f}% of {ran}"
     sign = "%" if total == "average" else ""
     return f"{sum(values) / len(values):.2f}{sign} over {ran}"
+
+
+def _spread(row: str, found: Sequence[tuple[Answer, float]]) -> dict[str, str]:
+    """Stratified bootstrap: the interval of the mean ratio, the interquartile mean of all runs' and its interval."""
+    strata = [scores_of(answer.row.scores) / (answer.row.demonstrator or 1.0) for answer, _ in found]
+    generator = numpy_generator(0, f"{row} over {counted(len(found), 'game')}")
+    mean, middle = (bootstrap_interval(statistic, strata, generator) for statistic in (mean_of_tasks, pooled_iqm))
+    within = "" if middle is None else f" [{span(middle)}]"
+    return {"interval": span(mean), "iqm": f"{float(pooled_iqm(strata)):.2f}{within}"}

@@ -50,6 +50,11 @@ def pooled_iqm(strata: Strata) -> Scores:
     return iqm(np.concatenate(strata, axis=-1))
 
 
+def mean_of_tasks(strata: Strata) -> Scores:
+    """The mean over tasks of each task's mean, as the paper averages ratios."""
+    return np.asarray(np.mean([stratum.mean(axis=-1) for stratum in strata], axis=0))
+
+
 def improvement(ours: Strata, theirs: Strata) -> Scores:
     """The probability that a run of ours beats one of theirs on the same task, averaged over tasks; ties count half."""
     tasks = [_wins(mine, other) for mine, other in zip(ours, theirs, strict=True)]
