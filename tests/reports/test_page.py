@@ -13,7 +13,6 @@ from made_outcomes import seeds
 from made_runs import make_run, make_study, report_on
 
 from ilde.config import QUICK
-from ilde.reports.across import aggregate
 from ilde.reports.charts import Line, Scale, keys, line_chart, scale_over, score_strip
 from ilde.reports.comparison import compare
 from ilde.reports.curves import Band, band, shares
@@ -24,7 +23,7 @@ from ilde.reports.markup import Html, element, join
 from ilde.reports.outcome_files import save_outcomes
 from ilde.reports.outcomes import Curve
 from ilde.reports.page import Report, line_styles, render, term_style
-from ilde.reports.tables import across_table, all_tables, markdown
+from ilde.reports.tables import all_tables, markdown
 
 NASTY = "<script>alert('&\"1\"')</script>"
 
@@ -205,16 +204,6 @@ def test_two_tasks_have_a_table_together(tmp_path: Path) -> None:
     assert first.notes == ("an interval takes 5 seeds on each task that are not all alike",)
     (entry, *_) = document(both.comparisons, both.aggregates)["all_tasks"]
     assert (entry["env_steps"], entry["interval"]) == ((81_920, 81_920), None)
-
-
-def test_other_budgets_stand_beside_each_other_with_their_steps() -> None:
-    elsewhere = {"task": "Hopper-v5", "demos_hash": "d" * 64}
-    runs = [*seeds("ilde", (1, 2)), *seeds("ilde", (1, 2), **elsewhere, env_steps=900_000)]
-    runs += [*seeds("vail", (1, 2), env_steps=100), *seeds("vail", (1, 2), **elsewhere, env_steps=100)]
-    words = across_table(aggregate(compare(runs)))
-    assert words is not None
-    assert [row[:2] for row in words.rows] == [("ilde", "400,000 to 900,000"), ("vail", "100")]
-    assert "rows of different steps do not compare" in words.notes
 
 
 def test_text_is_escaped_unless_it_is_html() -> None:

@@ -52,7 +52,7 @@ def render(report: Report) -> str:
     body = element(
         "main",
         _header(report, len({o.run for o in outcomes})),
-        across_section(report.aggregates),
+        across_section(report.aggregates, report.comparisons),
         *sections,
         paper_section(report.paper),
         _reading(),

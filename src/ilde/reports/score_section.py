@@ -123,9 +123,9 @@ def _difference(difference: Difference | None) -> Html:
     return join(element("span", words, class_=f"gap {sign}"), overlap, chance)
 
 
-def across_section(aggregates: Sequence[Aggregate]) -> Html:
+def across_section(aggregates: Sequence[Aggregate], comparisons: Sequence[Comparison]) -> Html:
     """All tasks together, where there are several."""
-    words = across_table(aggregates)
+    words = across_table(aggregates, comparisons)
     if words is None:
         return Html()
     named = zip(aggregates, words.rows, strict=True)
@@ -134,7 +134,12 @@ def across_section(aggregates: Sequence[Aggregate]) -> Html:
     return element(
         "section",
         element("h2", "All tasks"),
-        element("p", "Scores over the demonstrator's; IQM is the mean of the middle half of all runs.", class_="hint"),
+        element(
+            "p",
+            "Scores over the demonstrator's, pooled where reward, preset, settings and steps (within 2%) are the same; "
+            "IQM is the mean of the middle half of all runs.",
+            class_="hint",
+        ),
         table(words.columns, rows, "across"),
         notes,
     )
