@@ -22,7 +22,7 @@ from ilde.reports.gathering import gather
 from ilde.reports.markup import Html, element, join
 from ilde.reports.outcome_files import save_outcomes
 from ilde.reports.outcomes import Curve
-from ilde.reports.page import Report, line_styles, render, term_style
+from ilde.reports.page import COLOURS, DASHES, Report, line_styles, render, term_style
 from ilde.reports.tables import all_tables, markdown
 
 NASTY = "<script>alert('&\"1\"')</script>"
@@ -124,6 +124,23 @@ def test_a_control_at_two_budgets_is_drawn_in_two_ways() -> None:
     assert (styles["constant (100 steps)"], styles["constant (400,000 steps)"]) == ("k2", "k2 again-1")
     legend = keys([("constant", f"line {styles['constant (400,000 steps)']}")])
     assert 'class="key k2 again-1"' in legend
+
+
+def test_a_colour_that_comes_again_is_dashed_in_the_chart_and_in_its_legend() -> None:
+    curve = Curve((0, 100), (1.0, 2.0))
+    rows = 4 * COLOURS
+    runs = [run for k in range(rows) for run in seeds("ilde", (1, 2), variant=(f"a={k:02}",), training=curve)]
+    runs += [run for steps in (100, 200) for run in seeds("expert", (1, 2), env_steps=steps, training=curve)]
+    comparisons = compare(runs)
+    styles = line_styles(comparisons)
+    assert [styles[f"ilde (a={k})"] for k in ("00", "12", "24", "47")] == ["c0", "c0 lap-1", "c0 lap-2", "c11 lap-3"]
+    assert {style for label, style in styles.items() if "expert" in label} == {"reference", "reference lap-1"}
+    assert len(set(styles.values())) == len(styles) == rows + 2
+    page = render(Report("A study", comparisons, (), {}, {}))
+    lines = [attributes.get("class") for tag, attributes in Tags(page).seen if tag == "path"]
+    assert lines.count("line c0 lap-1") == 2
+    patterns = re.findall(r"\.lap-[1-3] \{ --dash: ([^;]+);", page)
+    assert len(set(patterns)) == DASHES - 1
 
 
 def test_films_stand_in_the_page(report: Report) -> None:
