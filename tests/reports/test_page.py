@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
 from made_outcomes import seeds
 from made_runs import make_run, make_study, report_on
+from page_tags import Tags, drawings
 
 from ilde.config import QUICK
-from ilde.reports.charts import Line, Scale, keys, line_chart, scale_over, score_strip
+from ilde.reports.charts import keys
 from ilde.reports.comparison import compare
-from ilde.reports.curves import Band, band, shares
+from ilde.reports.curves import band, shares
 from ilde.reports.documents import document
 from ilde.reports.films import Film
 from ilde.reports.gathering import gather
@@ -26,26 +25,6 @@ from ilde.reports.page import COLOURS, DASHES, Report, line_styles, render, term
 from ilde.reports.tables import all_tables, markdown
 
 NASTY = "<script>alert('&\"1\"')</script>"
-
-
-class Tags(HTMLParser):
-    """Every element that was opened, and those left open."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.seen: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
-        self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
 
 
 def text_of(page: str) -> str:
@@ -102,22 +81,6 @@ def test_the_page_says_why_a_difference_has_no_interval() -> None:
     assert "with one seed: no interval" in text
 
 
-def test_an_interval_that_goes_on_beyond_its_strip_is_marked() -> None:
-    scale = Scale(0, 10)
-    bars = {(-1.0, 11.0): "bar beyond-low beyond-high", (-1.0, 5.0): "bar beyond-low", (1.0, 5.0): "bar"}
-    for interval, style in bars.items():
-        strip = score_strip((2.0, 3.0), interval, None, scale)
-        assert Tags(strip).seen[1][1]["class"] == style
-
-
-def test_a_band_that_goes_on_beyond_the_chart_has_a_marked_edge() -> None:
-    steps, mean = np.array([0.0, 10.0, 20.0, 30.0]), np.array([0.0, 5.0, 5.0, 10.0])
-    for spread, edges in ((np.array([0.0, 99.0, 99.0, 0.0]), ["M333 0H667M333 1000H667"]), (np.zeros(4), [])):
-        chart = line_chart("a", [Line("x", "c0", Band(steps, mean, spread, (0.0, 10.0)))], None)
-        found = [a["d"] for _, a in Tags(chart).seen if (a.get("class") or "").startswith("beyond")]
-        assert found == edges
-
-
 def test_a_control_at_two_budgets_is_drawn_in_two_ways() -> None:
     runs = seeds("ilde", (1, 2)) + seeds("constant", (1, 2)) + seeds("constant", (1, 2), env_steps=100)
     styles = line_styles(compare(runs))
@@ -151,6 +114,24 @@ def test_films_stand_in_the_page(report: Report) -> None:
         ("img", "data:image/webp;base64,dHdv"),
         ("video", "data:video/mp4;base64,ZmlsbQ=="),
     ]
+    told = [
+        attributes.get("alt") or attributes.get("aria-label")
+        for _, attributes in Tags(page).seen
+        if "src" in attributes
+    ]
+    assert told == [
+        "ilde, seed 1: picture 1 of 2 of an episode, in their order",
+        "ilde, seed 1: picture 2 of 2 of an episode, in their order",
+        "Film of an episode: ilde, seed 1",
+    ]
+
+
+def test_every_drawing_that_is_not_told_stands_beside_its_words(report: Report) -> None:
+    page = render(report)
+    assert len(drawings(page)) == 2 + 3 + 7  # curves, parts of rewards, strips
+    silent = [a for tag, a in Tags(page).seen if tag == "svg" and a.get("role") != "img"]
+    assert {a["aria-hidden"] for a in silent} == {"true"}
+    assert len(silent) == page.count('<li class="key ')
 
 
 def test_whatever_a_run_says_is_shown_and_not_obeyed(tmp_path: Path) -> None:
@@ -231,13 +212,6 @@ def test_text_is_escaped_unless_it_is_html() -> None:
 
 def test_a_term_nobody_knows_gets_no_class_of_its_own() -> None:
     assert (term_style("vail"), term_style('x" onload="')) == ("t-vail", "t-other")
-
-
-def test_ticks_are_round_and_within() -> None:
-    assert Scale(-520, 1040).ticks() == [-500, 0, 500, 1000]
-    assert Scale(0, 1).ticks(2) == [0, 0.5, 1]
-    assert scale_over([3.0, 3.0]) == Scale(2.85, 3.15)
-    assert (Scale(0, 10)(-5), Scale(0, 10)(2.5), Scale(0, 10)(99)) == (0, 0.25, 1)
 
 
 def test_a_band_is_the_mean_with_students_interval() -> None:

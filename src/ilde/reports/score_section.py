@@ -54,7 +54,9 @@ def score_section(comparison: Comparison, styles: Mapping[str, str]) -> Html:
 
 
 def _demonstrator_row(goal: float, columns: Sequence[str], scale: Scale) -> Html:
-    strip = element("div", element("i", class_="goal", style=f"left:{scale(goal):.2%}"), class_="strip")
+    strip = element(
+        "div", element("i", class_="goal", style=f"left:{scale(goal):.2%}"), class_="strip", aria_hidden="true"
+    )
     cells = ("demonstrator", strip, score(goal), *[NOTHING] * 5)
     return table_row([*zip(columns, cells, strict=True), ("verdict", "")], "demonstrator")
 
