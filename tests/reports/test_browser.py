@@ -13,30 +13,40 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_outcomes import seeds
 from PIL import Image
 
+from ilde.experiments.measured import measured_tables
+from ilde.reports.across import aggregate
+from ilde.reports.comparison import compare
+from ilde.reports.outcome_files import load_outcomes
+from ilde.reports.outcomes import Outcome
 from ilde.reports.page import Report, render
 from ilde.reports.tables import WordTable
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-LAPTOP, PHONE = 1280, 390
+LAPTOP, DESK, PHONE = 1280, 1440, 390
+RESULTS = Path(__file__).parents[2] / "results"
 QUIET = ("--disable-extensions", "--disable-sync", "--disable-background-networking", "--no-first-run")
 MEASURE = """
 addEventListener("load", () => {
   const measure = frame => {
     const page = frame.contentDocument, width = page.documentElement.clientWidth;
     const beyond = e => e.getBoundingClientRect().right > width + 1 && !e.closest(".runs, svg");
-    const scrolls = e => e.scrollWidth > e.clientWidth + 1 && !e.closest("details");
+    const wider = e => e.scrollWidth > e.clientWidth + 1 && !e.closest(".runs") && !e.querySelector(".runs");
+    const named = e => e.tagName + "." + e.className;
     return {
       width: page.documentElement.scrollWidth,
-      beyond: [...page.querySelectorAll("section *")].filter(beyond).map(e => e.tagName + "." + e.className),
-      scrolled: [...page.querySelectorAll(".scroll")].filter(scrolls).length,
+      beyond: [...page.querySelectorAll("section *")].filter(beyond).map(named),
+      scrolled: [...page.querySelectorAll(".scroll")].filter(wider).length,
+      spilled: [...page.querySelectorAll("th, td")].filter(wider).map(named),
     };
   };
   document.body.dataset.measured = JSON.stringify([...document.querySelectorAll("iframe")].map(measure));
 });
 """
-"""Run outside of the pages, which forbid scripts."""
+"""Run outside of the pages, which forbid scripts. The list of all runs may be wide, within a box of its own."""
+WITHIN = {"beyond": [], "scrolled": 0, "spilled": []}
 
 
 @pytest.fixture(scope="module")
@@ -90,10 +100,35 @@ def test_nothing_reaches_beyond_the_edge_and_what_does_is_noticed(browser: str, 
     page = render(replace(report, paper=(words,))).replace("<details>", '<details open="">')
     wide = page.replace("<h2>", '<div style="width:2000px">wide</div><h2>', 1)
     laptop, phone, beyond = measured(browser, [(page, LAPTOP), (page, PHONE), (wide, PHONE)], tmp_path)
-    assert laptop == {"width": LAPTOP, "beyond": [], "scrolled": 0}
-    assert phone == {"width": PHONE, "beyond": [], "scrolled": 0}
+    assert laptop == {"width": LAPTOP, **WITHIN}
+    assert phone == {"width": PHONE, **WITHIN}
     assert beyond["width"] > PHONE
     assert beyond["beyond"]
+
+
+def crowded() -> list[Outcome]:
+    """Five seeds and all controls on two tasks, under settings with long names: every column of every table is full."""
+    own = {"variant": ("rewards.curiosity_factor=0.02", "rewards.generative.log_variance_limit=4.0")}
+    scores = (100_123.0, 150_001.0, 120_000.0, 90_000.0, 111_111.0)
+    runs: list[Outcome] = []
+    for task, digest in (("HalfCheetah-v5", "f" * 64), ("HumanoidStandup-v4", "d" * 64)):
+        for method in ("ilde", "vail", "shuffled", "wrong-demos"):
+            runs += seeds(method, scores, task=task, demos_hash=digest, **own)
+        for method in ("constant", "entropy", "random"):
+            runs += seeds(method, [-score for score in scores], task=task, **own)
+    return runs
+
+
+@pytest.mark.parametrize("kind", ["crowded", "published"])
+def test_long_settings_and_full_columns_stay_within_every_width(browser: str, tmp_path: Path, kind: str) -> None:
+    outcomes = crowded() if kind == "crowded" else load_outcomes(RESULTS / "reproduce-hours.outcomes.json")
+    comparisons = compare(outcomes)
+    report = Report("A study", comparisons, aggregate(comparisons), {}, {}, tuple(measured_tables(outcomes)))
+    page = render(report).replace("<details>", '<details open="">')
+    widths = (LAPTOP, DESK, PHONE)
+    assert measured(browser, [(page, width) for width in widths], tmp_path) == [
+        {"width": width, **WITHIN} for width in widths
+    ]
 
 
 @pytest.mark.parametrize("width", [LAPTOP, PHONE])

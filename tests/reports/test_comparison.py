@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from made_outcomes import BEATEN, STEPS, controls, outcome, seeds
 
-from ilde.reports.across import aggregate
 from ilde.reports.comparison import CONTROLS, Comparison, compare
 from ilde.reports.outcomes import FinalScore, Outcome
 from ilde.reports.rows import Row, Verdict
@@ -284,64 +282,8 @@ def test_the_difference_tells_interval_and_chance() -> None:
     assert difference.probability == 0.875  # three wins and a tie of four
 
 
-def two_tasks() -> list[Outcome]:
-    elsewhere = {"task": "Hopper-v5", "demos_hash": "d" * 64, "demonstrator": 100.0}
-    first = seeds("ilde", (900, 1800)) + seeds("constant", (450, 450)) + seeds("vail", (900, 900))
-    return first + seeds("ilde", (100, 300), **elsewhere) + seeds("constant", (200, 0), task="Hopper-v5")
-
-
-def test_several_tasks_are_joined_by_their_ratios() -> None:
-    ilde, constant = aggregate(compare(two_tasks()))
-    assert (ilde.label, constant.label) == ("ilde", "constant")
-    assert (len(ilde.tasks), ilde.seeds) == (2, 4)
-    # Ratios 1, 2 and 1, 3: the mean of the tasks' means 1.5 and 2; the middle two of all four.
-    assert (ilde.mean, ilde.iqm) == (1.75, 1.5)
-    assert ilde.interval is None  # of two seeds a task
-    # 4 of 4 on the first task; 100 and 300 against 200 and 0 win 3 of 4 on the second.
-    assert [(chance.control, chance.value) for chance in ilde.chances] == [("constant", 0.875)]
-
-
-def test_five_seeds_on_each_task_have_an_interval_together() -> None:
-    first = seeds("ilde", (900, 1800, 1000, 1100, 1200))
-    elsewhere = seeds("ilde", (900, 1500, 1000, 1100, 1200), task="Hopper-v5", demos_hash="d" * 64)
-    (five,) = aggregate(compare(first + elsewhere))
-    assert five.interval is not None
-    assert 1 <= five.interval[0] < five.iqm < five.interval[1] <= 2
-    (four,) = aggregate(compare(first + elsewhere[:4]))
-    assert four.interval is None
-
-
-def test_a_control_of_another_budget_is_no_measure_over_tasks_either() -> None:
-    runs = [replace(o, env_steps=1000) if o.method == "constant" else o for o in two_tasks()]
-    assert [entry.chances for entry in aggregate(compare(runs)) if entry.label == "ilde"] == [()]
-
-
-def test_one_task_is_not_joined_with_anything() -> None:
-    assert aggregate(compare(seeds("ilde", (1, 2)))) == ()
-
-
-def test_everything_is_the_same_again(tmp_path: Path) -> None:
-    runs = two_tasks()
+def test_everything_is_the_same_again() -> None:
+    runs = seeds("ilde", (900, 1800)) + seeds("constant", (450, 450)) + seeds("vail", (900, 900))
     assert compare(runs) == compare(list(reversed(runs)))
-    assert aggregate(compare(runs)) == aggregate(compare(list(reversed(runs))))
     interval = row_of(compare(runs)[0], "ilde").iqm_interval
     assert interval == row_of(compare(runs)[0], "ilde").iqm_interval
-
-
-def test_a_control_that_saw_nothing_counts_once_over_two_recordings() -> None:
-    scores = (100.0, 150.0, 200.0, 250.0, 300.0)
-    recordings = [seeds("ilde", scores), seeds("ilde", scores, demos="a/c", demos_hash="e" * 64)]
-    runs = [
-        *recordings[0],
-        *recordings[1],  # of the same names, as where both were called runs/ilde/seed-0
-        *seeds("constant", scores),
-    ]
-    ilde, constant = aggregate(compare(runs))
-    assert (ilde.seeds, constant.seeds) == (10, 5)
-    (alone,) = [row for row in compare(runs)[0].rows if row.method == "constant"]
-    assert constant.interval is not None
-    assert ilde.interval is not None
-    assert alone.iqm_interval is not None
-    wide = constant.interval[1] - constant.interval[0]
-    assert wide > 1.2 * (ilde.interval[1] - ilde.interval[0])
-    assert wide == pytest.approx((alone.iqm_interval[1] - alone.iqm_interval[0]) / 900, rel=0.35)

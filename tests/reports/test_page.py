@@ -4,49 +4,27 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
 from made_outcomes import seeds
 from made_runs import make_run, make_study, report_on
+from page_tags import Tags, drawings
 
 from ilde.config import QUICK
-from ilde.reports.across import aggregate
-from ilde.reports.charts import Line, Scale, keys, line_chart, scale_over, score_strip
+from ilde.reports.charts import keys
 from ilde.reports.comparison import compare
-from ilde.reports.curves import Band, band, shares
+from ilde.reports.curves import band, shares
 from ilde.reports.documents import document
 from ilde.reports.films import Film
 from ilde.reports.gathering import gather
 from ilde.reports.markup import Html, element, join
 from ilde.reports.outcome_files import save_outcomes
-from ilde.reports.page import Report, line_styles, render, term_style
-from ilde.reports.tables import across_table, all_tables, markdown
+from ilde.reports.page import COLOURS, DASHES, Report, line_styles, render, term_style
+from ilde.reports.tables import all_tables, markdown
 from ilde.reports.thinned import Curve
 
 NASTY = "<script>alert('&\"1\"')</script>"
-
-
-class Tags(HTMLParser):
-    """Every element that was opened, and those left open."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.seen: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
-        self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
 
 
 def text_of(page: str) -> str:
@@ -103,28 +81,29 @@ def test_the_page_says_why_a_difference_has_no_interval() -> None:
     assert "with one seed: no interval" in text
 
 
-def test_an_interval_that_goes_on_beyond_its_strip_is_marked() -> None:
-    scale = Scale(0, 10)
-    bars = {(-1.0, 11.0): "bar beyond-low beyond-high", (-1.0, 5.0): "bar beyond-low", (1.0, 5.0): "bar"}
-    for interval, style in bars.items():
-        strip = score_strip((2.0, 3.0), interval, None, scale)
-        assert Tags(strip).seen[1][1]["class"] == style
-
-
-def test_a_band_that_goes_on_beyond_the_chart_has_a_marked_edge() -> None:
-    steps, mean = np.array([0.0, 10.0, 20.0, 30.0]), np.array([0.0, 5.0, 5.0, 10.0])
-    for spread, edges in ((np.array([0.0, 99.0, 99.0, 0.0]), ["M333 0H667M333 1000H667"]), (np.zeros(4), [])):
-        chart = line_chart("a", [Line("x", "c0", Band(steps, mean, spread, (0.0, 10.0)))], None)
-        found = [a["d"] for _, a in Tags(chart).seen if (a.get("class") or "").startswith("beyond")]
-        assert found == edges
-
-
 def test_a_control_at_two_budgets_is_drawn_in_two_ways() -> None:
     runs = seeds("ilde", (1, 2)) + seeds("constant", (1, 2)) + seeds("constant", (1, 2), env_steps=100)
     styles = line_styles(compare(runs))
     assert (styles["constant (100 steps)"], styles["constant (400,000 steps)"]) == ("k2", "k2 again-1")
     legend = keys([("constant", f"line {styles['constant (400,000 steps)']}")])
     assert 'class="key k2 again-1"' in legend
+
+
+def test_a_colour_that_comes_again_is_dashed_in_the_chart_and_in_its_legend() -> None:
+    curve = Curve((0, 100), (1.0, 2.0))
+    rows = 4 * COLOURS
+    runs = [run for k in range(rows) for run in seeds("ilde", (1, 2), variant=(f"a={k:02}",), training=curve)]
+    runs += [run for steps in (100, 200) for run in seeds("expert", (1, 2), env_steps=steps, training=curve)]
+    comparisons = compare(runs)
+    styles = line_styles(comparisons)
+    assert [styles[f"ilde (a={k})"] for k in ("00", "12", "24", "47")] == ["c0", "c0 lap-1", "c0 lap-2", "c11 lap-3"]
+    assert {style for label, style in styles.items() if "expert" in label} == {"reference", "reference lap-1"}
+    assert len(set(styles.values())) == len(styles) == rows + 2
+    page = render(Report("A study", comparisons, (), {}, {}))
+    lines = [attributes.get("class") for tag, attributes in Tags(page).seen if tag == "path"]
+    assert lines.count("line c0 lap-1") == 2
+    patterns = re.findall(r"\.lap-[1-3] \{ --dash: ([^;]+);", page)
+    assert len(set(patterns)) == DASHES - 1
 
 
 def test_films_stand_in_the_page(report: Report) -> None:
@@ -135,6 +114,24 @@ def test_films_stand_in_the_page(report: Report) -> None:
         ("img", "data:image/webp;base64,dHdv"),
         ("video", "data:video/mp4;base64,ZmlsbQ=="),
     ]
+    told = [
+        attributes.get("alt") or attributes.get("aria-label")
+        for _, attributes in Tags(page).seen
+        if "src" in attributes
+    ]
+    assert told == [
+        "ilde, seed 1: picture 1 of 2 of an episode, in their order",
+        "ilde, seed 1: picture 2 of 2 of an episode, in their order",
+        "Film of an episode: ilde, seed 1",
+    ]
+
+
+def test_every_drawing_that_is_not_told_stands_beside_its_words(report: Report) -> None:
+    page = render(report)
+    assert len(drawings(page)) == 2 + 3 + 7  # curves, parts of rewards, strips
+    silent = [a for tag, a in Tags(page).seen if tag == "svg" and a.get("role") != "img"]
+    assert {a["aria-hidden"] for a in silent} == {"true"}
+    assert len(silent) == page.count('<li class="key ')
 
 
 def test_whatever_a_run_says_is_shown_and_not_obeyed(tmp_path: Path) -> None:
@@ -207,16 +204,6 @@ def test_two_tasks_have_a_table_together(tmp_path: Path) -> None:
     assert (entry["env_steps"], entry["interval"]) == ((81_920, 81_920), None)
 
 
-def test_other_budgets_stand_beside_each_other_with_their_steps() -> None:
-    elsewhere = {"task": "Hopper-v5", "demos_hash": "d" * 64}
-    runs = [*seeds("ilde", (1, 2)), *seeds("ilde", (1, 2), **elsewhere, env_steps=900_000)]
-    runs += [*seeds("vail", (1, 2), env_steps=100), *seeds("vail", (1, 2), **elsewhere, env_steps=100)]
-    words = across_table(aggregate(compare(runs)))
-    assert words is not None
-    assert [row[:2] for row in words.rows] == [("ilde", "400,000 to 900,000"), ("vail", "100")]
-    assert "rows of different steps do not compare" in words.notes
-
-
 def test_text_is_escaped_unless_it_is_html() -> None:
     assert element("p", "<b>", Html("<b>"), title='"', class_=None) == '<p title="&quot;">&lt;b&gt;<b></p>'
     assert join("&", Html("&")) == "&amp;&"
@@ -225,13 +212,6 @@ def test_text_is_escaped_unless_it_is_html() -> None:
 
 def test_a_term_nobody_knows_gets_no_class_of_its_own() -> None:
     assert (term_style("vail"), term_style('x" onload="')) == ("t-vail", "t-other")
-
-
-def test_ticks_are_round_and_within() -> None:
-    assert Scale(-520, 1040).ticks() == [-500, 0, 500, 1000]
-    assert Scale(0, 1).ticks(2) == [0, 0.5, 1]
-    assert scale_over([3.0, 3.0]) == Scale(2.85, 3.15)
-    assert (Scale(0, 10)(-5), Scale(0, 10)(2.5), Scale(0, 10)(99)) == (0, 0.25, 1)
 
 
 def test_a_band_is_the_mean_with_students_interval() -> None:

@@ -1,15 +1,26 @@
-"""Several tasks together: scores over the demonstrator's, because only ratios share a scale."""
+"""Several tasks together: scores over the demonstrator's, because only ratios share a scale.
+
+Rows are pooled where method, reward, preset and all settings are the same and budgets are alike. Their labels in the
+tables of tasks do not tell: what all rows of a table share is not in them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from ilde.config import usual_preset
+from ilde.envs.names import is_atari
+from ilde.methods import find_method
 from ilde.randomness import numpy_generator
 from ilde.reports import statistics
-from ilde.reports.comparison import CONTROLS, Comparison, control_of
+from ilde.reports.comparison import CONTROLS, Comparison, alike_steps, control_of
 from ilde.reports.rows import Kind, Row
 from ilde.reports.statistics import Interval, Scores
+
+Pool: TypeAlias = list[tuple[Comparison, Row]]
+"""Rows that differ in nothing but their task, each with the table it stands in."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +34,7 @@ class Chance:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One method over several tasks."""
+    """One method, in one way of running it, over several tasks."""
 
     label: str
     kind: Kind
@@ -43,18 +54,63 @@ class Aggregate:
 
 def aggregate(comparisons: Sequence[Comparison]) -> tuple[Aggregate, ...]:
     """Every row that stands in at least two tasks with a ratio; each over the tasks it has."""
-    # What was cut short has no ratio.
-    tasks = [
-        (c.title, {row.label: row for row in c.rows if not row.cut}) for c in comparisons if (c.demonstrator or 0) > 0
-    ]
-    labels = dict.fromkeys(label for _, rows in tasks for label in rows)
-    shared = {label: [(title, rows) for title, rows in tasks if label in rows] for label in labels}
-    return tuple(_aggregate(label, found) for label, found in shared.items() if len(found) > 1)
+    pools = [pool for pool in _pools(comparisons) if len(pool) > 1]
+    return tuple(_aggregate(_label(pool, pools), pool) for pool in pools)
 
 
-def _aggregate(label: str, tasks: Sequence[tuple[str, dict[str, Row]]]) -> Aggregate:
-    rows = [task[label] for _, task in tasks]
-    titles = tuple(title for title, _ in tasks)
+def left_out(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+    """Rows that stand in one task only though their method stands in others: there it ran in another way."""
+    pools = _pools(comparisons)
+    tasks: dict[str, set[str]] = {}
+    for comparison, row in (place for pool in pools for place in pool):
+        tasks.setdefault(row.method, set()).add(comparison.title)
+    alone = [pool[0] for pool in pools if len(pool) == 1]
+    named = (f"{row.label} on {comparison.task}" for comparison, row in alone if len(tasks[row.method]) > 1)
+    return tuple(dict.fromkeys(named))
+
+
+def _pools(comparisons: Sequence[Comparison]) -> list[Pool]:
+    """All rows with a ratio, together where only the task differs."""
+    pools: list[Pool] = []
+    for comparison in comparisons:
+        # What was cut short has no ratio.
+        rows = [row for row in comparison.rows if not row.cut] if (comparison.demonstrator or 0) > 0 else []
+        for row in rows:
+            pool = next((pool for pool in pools if _belongs(comparison, row, pool)), None)
+            if pool is None:
+                pools.append(pool := [])
+            pool.append((comparison, row))
+    return pools
+
+
+def _belongs(comparison: Comparison, row: Row, pool: Pool) -> bool:
+    """Whether a row is of a pool's treatment and budget; a task stands once in a pool."""
+    return all(
+        other.outcomes[0].treatment == row.outcomes[0].treatment
+        and alike_steps(other.env_steps, row.env_steps)
+        and task is not comparison
+        for task, other in pool
+    )
+
+
+def _label(pool: Pool, pools: Sequence[Pool]) -> str:
+    """The method and all of its settings: those that a task's table tells above its rows are told nowhere else here."""
+    first = pool[0][1].outcomes[0]
+    usual = {usual_preset(first.method, atari=is_atari(comparison.task)) for comparison, _ in pool}
+    others = [other[0][1].outcomes[0] for other in pools]
+    twins = [o for o in others if (o.method, o.reward, o.variant) == (first.method, first.reward, first.variant)]
+    details = [first.reward] if first.reward != find_method(first.method).reward else []
+    if usual != {first.preset} or any(twin.preset != first.preset for twin in twins):
+        details.append(f"preset {first.preset}")
+    details += first.variant
+    if any(twin.preset == first.preset and twin.env_steps != first.env_steps for twin in twins):
+        details.append(f"{first.env_steps:,} steps")
+    return f"{first.method} ({', '.join(details)})" if details else first.method
+
+
+def _aggregate(label: str, pool: Pool) -> Aggregate:
+    rows = [row for _, row in pool]
+    titles = tuple(comparison.title for comparison, _ in pool)
     strata = [_ratios(row) for row in rows]
     generator = numpy_generator(0, f"{label} over {', '.join(titles)}")
     return Aggregate(
@@ -68,25 +124,33 @@ def _aggregate(label: str, tasks: Sequence[tuple[str, dict[str, Row]]]) -> Aggre
         interval=statistics.bootstrap_interval(
             statistics.pooled_iqm, strata, generator, runs=[_runs(row) for row in rows]
         ),
-        chances=_chances(rows, [task for _, task in tasks]) if rows[0].kind == "method" else (),
+        chances=_chances(label, pool) if rows[0].kind == "method" else (),
     )
 
 
-def _chances(rows: Sequence[Row], tasks: Sequence[dict[str, Row]]) -> tuple[Chance, ...]:
-    """Against each control that stands in all of the tasks at the row's own budget."""
+def _chances(label: str, pool: Pool) -> tuple[Chance, ...]:
+    """Against each control that stands in all of the tasks at the row's own budget, with the same settings on all."""
     chances = []
     for control in CONTROLS:
-        found = [control_of(control, row, list(task.values())) for row, task in zip(rows, tasks, strict=True)]
+        found = [
+            control_of(control, row, [other for other in comparison.rows if not other.cut]) for comparison, row in pool
+        ]
         held_against = [row for row in found if row is not None]
-        if len(held_against) == len(tasks):
-            ours, theirs = [_ratios(row) for row in rows], [_ratios(row) for row in held_against]
-            generator = numpy_generator(0, f"{rows[0].label} against {control} over {len(tasks)} tasks")
-            our_runs, their_runs = ([_runs(row) for row in side] for side in (rows, held_against))
+        if len(held_against) == len(pool) and _one_treatment(held_against):
+            ours, theirs = [_ratios(row) for _, row in pool], [_ratios(row) for row in held_against]
+            generator = numpy_generator(0, f"{label} against {control} over {len(pool)} tasks")
+            our_runs, their_runs = [_runs(row) for _, row in pool], [_runs(row) for row in held_against]
             interval = statistics.improvement_interval(
                 ours, theirs, generator, our_runs=our_runs, their_runs=their_runs
             )
             chances.append(Chance(control, float(statistics.improvement(ours, theirs)), interval))
     return tuple(chances)
+
+
+def _one_treatment(controls: Sequence[Row]) -> bool:
+    """Whether a control is the same on all tasks; a random policy always is."""
+    treatments = {control.outcomes[0].treatment for control in controls}
+    return len(treatments) == 1 or find_method(controls[0].method).learner == "none"
 
 
 def _runs(row: Row) -> tuple[tuple[str, str, str | None], ...]:

@@ -1,5 +1,6 @@
 """Charts as small pieces of HTML: lines in a stretched SVG, every word beside it, so that no width makes it unreadable.
 
+Each says in a sentence what it shows, for whoever has it read aloud; axes are left out of that.
 Colours are classes; the style sheet gives them values for light and for dark.
 """
 
@@ -77,10 +78,17 @@ def line_chart(title: str, lines: Sequence[Line], demonstrator: float | None) ->
     return element(
         "figure",
         element("figcaption", title),
-        _plot(_svg(*drawing), across, up, *goal),
+        _plot(_svg(_told(title, lines, demonstrator), *drawing), across, up, *goal),
         keys([(line.label, f"line {line.style}") for line in lines]),
         class_="chart many" if len(lines) > FEW else "chart",
     )
+
+
+def _told(title: str, lines: Sequence[Line], demonstrator: float | None) -> str:
+    """Where every curve ends, in a sentence."""
+    ends = ", ".join(f"{line.label} at {score(float(line.band.mean[-1]))}" for line in lines)
+    level = "" if demonstrator is None else f"; the demonstrator is at {score(demonstrator)}"
+    return f"{title}, ending with {ends}{level}."
 
 
 def keys(entries: Sequence[tuple[str, str]]) -> Html:
@@ -108,8 +116,13 @@ def share_chart(label: str, env_steps: Scores, shares: Mapping[str, Scores], sty
         points = _points(env_steps, top, across, up) + _points(env_steps[::-1], base[::-1], across, up)
         areas.append(element("polygon", points=" ".join(points), class_=f"share {styles[name]}"))
         base = top
+    ends = ", ".join(f"{name} {values[-1]:.0%}" for name, values in shares.items())
+    told = f"Each term's part of the reward of {label} over agent steps, ending with {ends}."
     return element(
-        "figure", element("figcaption", label), _plot(_svg(*areas), across, up, percent=True), class_="small chart"
+        "figure",
+        element("figcaption", label),
+        _plot(_svg(told, *areas), across, up, percent=True),
+        class_="small chart",
     )
 
 
@@ -125,7 +138,9 @@ def score_strip(scores: Sequence[float], interval: Interval | None, goal: float 
     marks += [element("i", class_="dot", style=f"left:{scale(value):.2%}") for value in scores]
     mean = sum(scores) / len(scores)
     marks.append(element("i", class_="mean", style=f"left:{scale(mean):.2%}"))
-    return element("div", *marks, class_="strip", aria_hidden="true")
+    level = "" if goal is None else f", the demonstrator at {score(goal)}"
+    told = f"Seeds at {', '.join(map(score, scores))}, their mean at {score(mean)}{level}."
+    return element("div", *marks, class_="strip", role="img", aria_label=told)
 
 
 def _plot(drawing: Html, across: Scale, up: Scale, *over: Html, percent: bool = False) -> Html:
@@ -136,15 +151,16 @@ def _plot(drawing: Html, across: Scale, up: Scale, *over: Html, percent: bool = 
     steps = [element("span", magnitude(tick), style=f"left:{across(tick):.2%}") for tick in across.ticks()]
     return element(
         "div",
-        element("div", *levels, class_="y"),
+        element("div", *levels, class_="y", aria_hidden="true"),
         element("div", drawing, *over, class_="area"),
-        element("div", *steps, class_="x"),
+        element("div", *steps, class_="x", aria_hidden="true"),
         class_="plot",
     )
 
 
-def _svg(*drawing: Html) -> Html:
-    return element("svg", *drawing, viewBox=f"0 0 {SIDE} {SIDE}", preserveAspectRatio="none", aria_hidden="true")
+def _svg(told: str, *drawing: Html) -> Html:
+    box = f"0 0 {SIDE} {SIDE}"
+    return element("svg", *drawing, viewBox=box, preserveAspectRatio="none", role="img", aria_label=told)
 
 
 def _points(xs: Scores, ys: Scores, across: Scale, up: Scale) -> list[str]:

@@ -119,7 +119,7 @@ def _by_row(outcomes: Iterable[Outcome]) -> tuple[list[tuple[Outcome, ...]], lis
     rows: dict[Hashable, dict[int, Outcome]] = {}
     repeated = []
     for outcome in outcomes:
-        key = (outcome.method, outcome.reward, outcome.preset, outcome.variant, outcome.env_steps)
+        key = (outcome.treatment, outcome.env_steps)
         if rows.setdefault(key, {}).setdefault(outcome.seed, outcome) is not outcome:
             repeated.append(outcome)
     return [tuple(seeds.values()) for seeds in rows.values()], repeated
@@ -211,7 +211,12 @@ def same_budget(row: Row, control: Row) -> bool:
     """Whether a control had the row's steps; a random policy, and a row that takes none, compare with any number."""
     if row.env_steps == 0 or find_method(control.method).learner == "none":
         return True
-    return abs(control.env_steps / row.env_steps - 1) < SAME_BUDGET
+    return alike_steps(row.env_steps, control.env_steps)
+
+
+def alike_steps(steps: int, others: int) -> bool:
+    """Whether two budgets differ by no more than the rounding to whole rollouts."""
+    return steps == others or abs(others - steps) < SAME_BUDGET * min(steps, others)
 
 
 def _difference(row: Row, control: Row) -> Difference:

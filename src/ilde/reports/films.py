@@ -38,11 +38,18 @@ def film_section(films: Sequence[Film]) -> Html:
 
 
 def _figure(film: Film) -> Html:
-    stills = [element("img", src=_data("image/webp", still), alt="", loading="lazy") for still in film.stills]
+    stills = [_still(film, number) for number in range(len(film.stills))]
     shown = [element("div", *stills, class_="stills")] if stills else []
     if film.video:
-        shown.append(element("video", src=_data("video/mp4", film.video), controls="", muted="", playsinline=""))
+        source = _data("video/mp4", film.video)
+        label = f"Film of an episode: {film.label}"
+        shown.append(element("video", src=source, controls="", muted="", playsinline="", aria_label=label))
     return element("figure", element("figcaption", film.label), *shown, class_="film")
+
+
+def _still(film: Film, number: int) -> Html:
+    told = f"{film.label}: picture {number + 1} of {len(film.stills)} of an episode, in their order"
+    return element("img", src=_data("image/webp", film.stills[number]), alt=told, loading="lazy")
 
 
 def _data(kind: str, content: bytes) -> str:

@@ -105,6 +105,11 @@ class Outcome:
         find_method(self.method)
         parse_expression(self.reward)
 
+    @property
+    def treatment(self) -> tuple[str, str, str, tuple[str, ...]]:
+        """How it was run, but for how long: runs that differ in it are never averaged."""
+        return self.method, self.reward, self.preset, self.variant
+
     def final(self, *, greedy: bool) -> FinalScore | None:
         """The score at the end, of the most likely actions or of sampled ones."""
         return self.greedy if greedy else self.sampled

@@ -24,7 +24,7 @@ from ilde.rewards.expression import TERMS
 COLOURS = 12
 """Classes c0 to c11 of the style sheet; controls have k0 to k4."""
 DASHES = 4
-"""Of a control: its own, then those of the classes again-1 to again-3."""
+"""Of a control: its own, then those of the classes again-1 to again-3; of a colour: none, then lap-1 to lap-3."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
 """What a browser may load: nothing but what is in the page."""
 
@@ -52,7 +52,7 @@ def render(report: Report) -> str:
     body = element(
         "main",
         _header(report, len({o.run for o in outcomes})),
-        across_section(report.aggregates),
+        across_section(report.aggregates, report.comparisons),
         *sections,
         paper_section(report.paper),
         _reading(),
@@ -67,9 +67,15 @@ def line_styles(comparisons: Sequence[Comparison]) -> dict[str, str]:
     """A class for every row's label, the same on all charts of the page."""
     rows = {row.label: row for comparison in comparisons for row in comparison.rows}
     own = [label for label, row in rows.items() if row.kind not in ("control", "reference")]
-    colours = {label: f"c{number % COLOURS}" for number, label in enumerate(own)}
+    colours = {label: f"c{number % COLOURS}{_lap(number // COLOURS)}" for number, label in enumerate(own)}
     controls = {label: _control_style(label, rows) for label, row in rows.items() if row.kind == "control"}
-    return dict.fromkeys(rows, "reference") | colours | controls
+    references = [label for label, row in rows.items() if row.kind == "reference"]
+    return {label: f"reference{_lap(number)}" for number, label in enumerate(references)} | colours | controls
+
+
+def _lap(number: int) -> str:
+    """The class of the dashes that a colour has when it comes again; the first time its line is whole."""
+    return f" lap-{number % DASHES}" if number % DASHES else ""
 
 
 def _control_style(label: str, rows: Mapping[str, Row]) -> str:

@@ -54,7 +54,9 @@ def score_section(comparison: Comparison, styles: Mapping[str, str]) -> Html:
 
 
 def _demonstrator_row(goal: float, columns: Sequence[str], scale: Scale) -> Html:
-    strip = element("div", element("i", class_="goal", style=f"left:{scale(goal):.2%}"), class_="strip")
+    strip = element(
+        "div", element("i", class_="goal", style=f"left:{scale(goal):.2%}"), class_="strip", aria_hidden="true"
+    )
     cells = ("demonstrator", strip, score(goal), *[NOTHING] * 5)
     return table_row([*zip(columns, cells, strict=True), ("verdict", "")], "demonstrator")
 
@@ -123,9 +125,9 @@ def _difference(difference: Difference | None) -> Html:
     return join(element("span", words, class_=f"gap {sign}"), overlap, chance)
 
 
-def across_section(aggregates: Sequence[Aggregate]) -> Html:
+def across_section(aggregates: Sequence[Aggregate], comparisons: Sequence[Comparison]) -> Html:
     """All tasks together, where there are several."""
-    words = across_table(aggregates)
+    words = across_table(aggregates, comparisons)
     if words is None:
         return Html()
     named = zip(aggregates, words.rows, strict=True)
@@ -134,7 +136,12 @@ def across_section(aggregates: Sequence[Aggregate]) -> Html:
     return element(
         "section",
         element("h2", "All tasks"),
-        element("p", "Scores over the demonstrator's; IQM is the mean of the middle half of all runs.", class_="hint"),
+        element(
+            "p",
+            "Scores over the demonstrator's, pooled where reward, preset, settings and steps (within 2%) are the same; "
+            "IQM is the mean of the middle half of all runs.",
+            class_="hint",
+        ),
         table(words.columns, rows, "across"),
         notes,
     )

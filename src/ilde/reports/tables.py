@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ilde.reports.across import Aggregate
+from ilde.reports.across import Aggregate, left_out
 from ilde.reports.comparison import Comparison
 from ilde.reports.numbers import NOTHING, plus_minus, score, share, span
 from ilde.reports.rows import Row
@@ -86,15 +86,22 @@ def _difference_cell(row: Row, control: str) -> str:
     return next((span(d.interval) for d in row.differences if d.control == control), NOTHING)
 
 
-def across_table(aggregates: Sequence[Aggregate]) -> WordTable | None:
-    """Methods over several tasks; None where there is one task only."""
+def across_table(aggregates: Sequence[Aggregate], comparisons: Sequence[Comparison]) -> WordTable | None:
+    """Methods over several tasks; None where no row stands in two of them."""
     if not aggregates:
         return None
     controls = tuple(dict.fromkeys(chance.control for entry in aggregates for chance in entry.chances))
     beats = (f"beats {control}" for control in controls)
     columns = ("method", "steps", "tasks", "runs", "mean ratio", "IQM ratio", "95% interval", *beats)
     rows = tuple(_across_cells(entry, controls) for entry in aggregates)
-    return WordTable("all tasks: scores over the demonstrator's", columns, rows, tuple(_uneven(aggregates)))
+    notes = (*_uneven(aggregates), *_left_out(comparisons))
+    return WordTable("all tasks: scores over the demonstrator's", columns, rows, notes)
+
+
+def _left_out(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Rows that a reader would look for."""
+    if names := left_out(comparisons):
+        yield f"not pooled, as reward, preset, settings and steps are the same on no other task: {', '.join(names)}"
 
 
 def _uneven(aggregates: Sequence[Aggregate]) -> Iterator[str]:
@@ -117,7 +124,7 @@ def _across_cells(entry: Aggregate, controls: Sequence[str]) -> tuple[str, ...]:
 
 def all_tables(comparisons: Sequence[Comparison], aggregates: Sequence[Aggregate]) -> list[WordTable]:
     """Everything there is to print."""
-    found = [across_table(aggregates)]
+    found = [across_table(aggregates, comparisons)]
     for comparison in comparisons:
         found += [score_table(comparison), difference_table(comparison)]
     return [table for table in found if table is not None]
