@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+from made_runs import make_run
 
 from ilde.cli import campaigns
 from ilde.cli.main import main
@@ -14,7 +14,7 @@ from ilde.experiments.paper import PaperTable, paper_tables
 from ilde.experiments.paper.tables import TABLES
 from ilde.experiments.reproduction import reproduce
 from ilde.reports import gathering
-from ilde.reports.gathering import gather
+from ilde.reports.gathering import Gathered, gather
 from ilde.reports.tables import markdown
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -71,6 +71,23 @@ def test_options_of_runs_are_refused_where_nothing_is_run(
     assert line.startswith(f"ilde: {said}")
 
 
+def test_runs_that_cannot_be_read_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_run(tmp_path / "good")
+    (make_run(tmp_path / "bad", seed=1) / "status.json").write_text("{")
+    for table in ("lambda", "hypotheses"):
+        assert main(["reproduce", table, "--from", str(tmp_path), "--json"]) == 0
+        said = capsys.readouterr()
+        (line,) = said.err.splitlines()
+        assert line.startswith(f"skipped {tmp_path.name}/bad: status.json: cannot be read")
+        assert list(json.loads(said.out)["skipped"]) == [f"{tmp_path.name}/bad"]
+
+
+def test_tables_and_reports_take_the_same_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["reproduce", "lambda", "--from"], ["report", "--json"]):
+        assert main([*words, str(RESULTS)]) == 0
+        assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("words", [["lambda", "--from", str(RESULTS)], ["demo-lengths"]], ids=lambda words: words[0])
 def test_no_budget_is_claimed_where_nothing_is_run(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     assert main(["reproduce", *words, "--json"]) == 0
@@ -87,7 +104,7 @@ def test_a_table_without_a_budget_is_run_with_the_smallest(
         return [], 3
 
     monkeypatch.setattr(campaigns, "carry_out", carry_out)
-    monkeypatch.setattr(gathering, "gather", lambda sources: SimpleNamespace(outcomes=()))
+    monkeypatch.setattr(gathering, "gather", lambda *how: Gathered((), {}, {}))
     assert main(["reproduce", "lambda", "--out", str(tmp_path), "--json"]) == 3
     assert titles == [f"lambda, budget smoke, 9 runs in {tmp_path}"]
     assert json.loads(capsys.readouterr().out)["budget"] == "smoke"

@@ -11,6 +11,8 @@ from ilde.cli.printing import print_json, print_rich, printable
 from ilde.cli.verbs import UsageError, Verb
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ilde.reports.gathering import Gathered
     from ilde.reports.page import Report
     from ilde.reports.tables import WordTable
@@ -18,7 +20,11 @@ if TYPE_CHECKING:
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "runs", metavar="RUNS", type=Path, nargs="+", help="folders with runs at any depth, or files of outcomes"
+        "runs",
+        metavar="RUNS",
+        type=Path,
+        nargs="+",
+        help="folders with runs or *.outcomes.json at any depth, or files of outcomes",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write one self-contained page, such as report.html")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as Markdown")
@@ -40,7 +46,7 @@ def run_report(args: argparse.Namespace) -> int:
 
     if args.film and args.out is None:
         raise UsageError("--film: films stand on the page; name it with --out report.html")
-    gathered = _gather(args.runs)
+    gathered = read_runs(args.runs)
     comparisons = compare(gathered.outcomes, greedy=not args.sampled)
     films = film_tasks(comparisons, gathered.folders, _note) if args.film else {}
     paper = measured_tables(gathered.outcomes) if args.out else ()
@@ -58,8 +64,8 @@ def run_report(args: argparse.Namespace) -> int:
     return 0
 
 
-def _gather(sources: list[Path]) -> Gathered:
-    """Read all runs, with a word on those that cannot be read."""
+def read_runs(sources: Sequence[Path]) -> Gathered:
+    """Read all runs, with a line for each that cannot be read."""
     from rich.console import Console
 
     from ilde.reports.gathering import gather
