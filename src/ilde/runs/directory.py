@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -30,7 +29,7 @@ from ilde.runs.checkpoint import (
     prune,
     write_checkpoint,
 )
-from ilde.runs.durable import FolderLock, sync, write_atomically
+from ilde.runs.durable import FolderLock, nearest, sync, write_atomically
 from ilde.runs.journal import Journal
 
 RunState: TypeAlias = Literal["running", "finished", "interrupted", "failed"]
@@ -243,22 +242,22 @@ def _writing(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in LASTING:
             raise HindranceError(f"{path}: cannot be written ({error.strerror}); mend that and try again") from error
-        message = f"cannot be written ({error.strerror}); make {_nearest(path)} writable or choose another folder"
+        message = f"cannot be written ({error.strerror}); make {nearest(path)} writable or choose another folder"
         raise UserError(f"{path}: {message}") from error
 
 
 def _check_free(path: Path) -> None:
     if (path / CONFIG).exists():
         raise UserError(f"{path}: already holds a run; `ilde resume {path}` goes on with it, or choose another --out")
-    if not _nearest(path).is_dir():
-        raise UserError(f"{path}: {_nearest(path)} is a file; choose another --out")
+    if not nearest(path).is_dir():
+        raise UserError(f"{path}: {nearest(path)} is a file; choose another --out")
     others = [entry.name for entry in path.glob("[!.]*") if entry.name not in OWN_NAMES]
     if others:
         raise UserError(f"{path}: holds other files ({min(others)}); choose a new or empty folder as --out")
 
 
 def _check_space(path: Path, required_bytes: int) -> None:
-    total, _, free = shutil.disk_usage(_nearest(path))
+    total, _, free = shutil.disk_usage(nearest(path))
     # What has no room at all, such as /proc, is no full disk: writing to it says more.
     if total and free < required_bytes:
         needs = f"{free / 2**20:,.0f} MiB free, this run needs {required_bytes / 2**20:,.0f} MiB"
@@ -268,12 +267,6 @@ def _check_space(path: Path, required_bytes: int) -> None:
 def _check_run(path: Path) -> None:
     if not (path / CONFIG).is_file():
         raise UserError(f"{path}: not a run (no {CONFIG}); name a folder that `ilde train` wrote")
-
-
-def _nearest(path: Path) -> Path:
-    """What there already is of a path: itself or the first of its parents."""
-    # `os.path.exists` answers False where a parent must not be looked into; `Path.exists` would raise.
-    return next(there for there in (path, *path.absolute().parents) if os.path.exists(there))
 
 
 def _read_json(path: Path) -> dict[str, Any]:
