@@ -15,7 +15,7 @@ from ilde.experiments import campaign
 from ilde.experiments.campaign import Campaign, Standing
 from ilde.experiments.engine import Attempt
 from ilde.experiments.grid import Cell
-from ilde.runs import RunDirectory
+from ilde.runs import RunDirectory, durable
 from ilde.runs.durable import FolderLock
 
 CONFIG = RunConfig(method="expert", env="CartPole-v1", steps=320)
@@ -193,6 +193,19 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("mine")
     with pytest.raises(UserError, match="taken/out: cannot be written"):
         Campaign(cells("a"), tmp_path / "taken" / "out", retries=0, watcher=Ears()).run(Told({}))
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_anything_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**how: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(durable, "TemporaryFile", refuse)
+    engine = Told({})
+    with pytest.raises(UserError, match=r"cannot be written \(Read-only file system\); choose another --out"):
+        Campaign(cells("a"), tmp_path, retries=0, watcher=Ears()).run(engine)
+    assert engine.started == []
 
 
 def test_a_damaged_file_of_a_running_run_does_not_stop_the_study(tmp_path: Path) -> None:

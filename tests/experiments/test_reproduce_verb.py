@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from ilde.cli.main import main
 from ilde.experiments.paper import PaperTable, paper_tables
 from ilde.experiments.paper.tables import TABLES
 from ilde.experiments.reproduction import reproduce
-from ilde.reports import gathering
+from ilde.reports import gathering, writing
 from ilde.reports.gathering import Gathered, gather
 from ilde.reports.tables import markdown
 
@@ -126,6 +127,45 @@ def test_a_table_stopped_before_its_first_run_says_so_and_no_more(
     said = capsys.readouterr()
     assert "no run that can be read" not in said.err
     assert "not run" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--markdown", ""), ".: is a folder or a device; name a file"),
+        (("--markdown", "taken/table.md"), "taken/table.md: cannot be written (Not a directory); choose another file"),
+        (("--out", "one", "--markdown", "one"), "--out and --markdown: both are one; give each a name of its own"),
+        (("--markdown", "runs/reproduce-smoke"), "--out and --markdown: both are runs/reproduce-smoke; give each"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_said_before_anything_runs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    line: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(campaigns, "carry_out", lambda *cells, **how: pytest.fail("something ran"))
+    Path("taken").touch()
+    assert main(["reproduce", "lambda", *words]) == 2
+    assert capsys.readouterr().err.startswith(f"ilde: {line}")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_table_that_cannot_be_kept_in_the_end_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: tuple[str, ...]
+) -> None:
+    def no_room(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(writing, "write_atomically", no_room)
+    kept = tmp_path / "atari.md"
+    assert main(["reproduce", "atari", "--from", str(RESULTS), "--markdown", str(kept), *form]) == 2
+    said = capsys.readouterr()
+    assert "70,566" in (str(json.loads(said.out)["rows"]) if form else said.out)
+    assert said.err == f"ilde: {kept}: cannot be written (No space left on device); choose another file\n"
 
 
 def test_the_list_of_tables_takes_no_options_of_runs(capsys: pytest.CaptureFixture[str]) -> None:

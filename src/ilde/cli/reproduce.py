@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ilde.experiments.paper import PaperTable
     from ilde.reports.gathering import Gathered
 
+SMALLEST = "smoke"
+"""The budget where none is named."""
 FOR_RUNS = ("--budget", "--out", "--jobs", "--retries", "--minutes", "--engine", "--address", "--cpus", "--gpus")
 """Options that say something of runs to be made."""
 
@@ -40,32 +42,42 @@ def run_reproduce(args: argparse.Namespace) -> int:
     from ilde.experiments import hypotheses
     from ilde.experiments.paper import paper_table
     from ilde.experiments.reproduction import reproduce
-    from ilde.reports.gathering import Gathered
     from ilde.reports.tables import markdown
-    from ilde.reports.writing import write_text
+    from ilde.reports.writing import check_apart, check_file, write_text
 
     if args.table == "list":
         _refuse(args, (*FOR_RUNS, "--from", "--markdown"), "list runs and reads nothing")
         return _list(as_json=args.json)
     table = None if args.table == hypotheses.NAME else paper_table(args.table)
     _refuse_idle(args, table)
-    budget, code = None, 0
-    if table is not None and table.domain == "demonstrators":  # the recordings are measured: they come with the package
-        gathered = Gathered((), {}, {})
-    elif table is None or args.sources:
-        gathered = _read(args)
-    else:
-        budget = args.budget or "smoke"
-        gathered, code = _carry_out(args, table, budget)
+    if args.markdown is not None:
+        check_apart({"--out": _folder(args), "--markdown": args.markdown})
+        check_file(args.markdown)
+    gathered, budget, code = _measure(args, table)
     outcomes, title = gathered.outcomes, hypotheses.TITLE if table is None else table.title
     words = hypotheses.judge(outcomes) if table is None else reproduce(table, outcomes)
-    if args.markdown is not None and (outcomes or budget is None):  # an earlier table is worth more than an empty one
-        write_text(args.markdown, markdown(title, [words]))
-    if args.json:
-        print_json({"table": args.table, "budget": budget} | asdict(words) | {"skipped": dict(gathered.skipped)})
-    else:
-        print_words(words)
+    try:
+        if args.markdown is not None and (outcomes or budget is None):  # an earlier table is worth more than none
+            write_text(args.markdown, markdown(title, [words]))
+    finally:  # whatever became of the file, what was measured is not lost
+        if args.json:
+            print_json({"table": args.table, "budget": budget} | asdict(words) | {"skipped": dict(gathered.skipped)})
+        else:
+            print_words(words)
     return code
+
+
+def _measure(args: argparse.Namespace, table: PaperTable | None) -> tuple[Gathered, str | None, int]:
+    """What the numbers are made of, the budget of runs that were made for them, and the exit code."""
+    from ilde.reports.gathering import Gathered
+
+    if table is not None and table.domain == "demonstrators":  # the recordings are measured: they come with the package
+        return Gathered((), {}, {}), None, 0
+    if table is None or args.sources:
+        return _read(args), None, 0
+    budget = args.budget or SMALLEST
+    gathered, code = _carry_out(args, table, budget)
+    return gathered, budget, code
 
 
 def _refuse_idle(args: argparse.Namespace, table: PaperTable | None) -> None:
@@ -90,6 +102,11 @@ def _read(args: argparse.Namespace) -> Gathered:
     return read_runs(args.sources)
 
 
+def _folder(args: argparse.Namespace) -> Path:
+    """Where runs are made: those of one budget share a folder."""
+    return args.out or Path("runs") / f"reproduce-{args.budget or SMALLEST}"
+
+
 def _carry_out(args: argparse.Namespace, table: PaperTable, budget: str) -> tuple[Gathered, int]:
     """What came of a table's runs, and the exit code."""
     from ilde.cli.campaigns import carry_out
@@ -101,7 +118,7 @@ def _carry_out(args: argparse.Namespace, table: PaperTable, budget: str) -> tupl
     check_engine(args)
     cells = paper_study(table.name, budget).cells()
     check_demos(cells)
-    out = args.out or Path("runs") / f"reproduce-{budget}"
+    out = _folder(args)
     title = f"{table.name}, budget {budget}, {len(cells)} runs in {out}"
     going_on = "the same command goes on"
     _, code = carry_out(

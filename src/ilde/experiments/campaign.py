@@ -14,7 +14,7 @@ from ilde.data import HindranceError, UserError
 from ilde.experiments.engine import Attempt, Engine
 from ilde.experiments.folders import Reached, reached, refuse_changes
 from ilde.experiments.grid import Cell
-from ilde.runs.durable import FolderLock
+from ilde.runs.durable import FolderLock, probe
 from ilde.settings import spelled
 
 CellState: TypeAlias = Literal["waiting", "running", "done", "failed", "stopped"]
@@ -137,6 +137,7 @@ class Campaign:
     def _take(self) -> FolderLock:
         try:
             self._out.mkdir(parents=True, exist_ok=True)
+            probe(self._out)
             return FolderLock(self._out)
         except OSError as error:
             raise UserError(f"{self._out}: cannot be written ({error.strerror}); choose another --out") from error
