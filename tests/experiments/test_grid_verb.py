@@ -109,6 +109,30 @@ def test_the_exit_code_is_that_of_a_failed_run(tmp_path: Path, capsys: pytest.Ca
     assert "cartpole-v1/random/seed-0: finished at 0 steps" in said
 
 
+def test_a_damaged_run_is_named_and_the_others_are_carried_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["grid", str(write_study(tmp_path, steps=32, methods='"random"')), "--out", str(tmp_path / "out")]
+    assert main([*words, "--seeds", "0"]) == 0
+    damaged = tmp_path / "out" / "cartpole-v1" / "random" / "seed-0" / "status.json"
+    damaged.write_text("{")
+    why = f"{damaged}: cannot be read (Expecting property name"
+    for more in ("--dry-run", "--json", "--json"):
+        capsys.readouterr()
+        code = main([*words, "--seeds", "0,1", "--json", more])
+        first, second = json.loads(capsys.readouterr().out)["runs"]
+        assert (first["id"], first["state"]) == ("cartpole-v1/random/seed-0", "refused")
+        assert first["message"].startswith(why)
+        assert (code, second["state"]) == ((0, "new") if more == "--dry-run" else (2, "finished"))
+    capsys.readouterr()
+    assert main([*words, "--seeds", "0,1"]) == 2
+    said = capsys.readouterr().out
+    assert f"cartpole-v1/random/seed-0: refused: {why}" in said
+    assert "all runs but those refused are finished; nothing is left to do" in said
+    assert main([*words, "--seeds", "0,1", "--dry-run"]) == 0
+    assert f"cartpole-v1/random/seed-0: refused: {why}" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

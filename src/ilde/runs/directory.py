@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias, final
+from typing import Any, Literal, Self, TypeAlias, final, get_args
 
 from ilde.data import HindranceError, UserError
 from ilde.envs.base import State
@@ -150,7 +150,10 @@ class RunDirectory:
         """How far the run said it had come; a killed one still says `running`."""
         content = _read_json(self.path / STATUS)
         try:
-            return Status(**content)
+            status = Status(**content)
+            if status.state not in get_args(RunState) or type(status.env_steps) is not int:
+                raise TypeError(f"state {status.state!r} at {status.env_steps!r} steps")
+            return status
         except TypeError as error:
             raise UserError(f"{self.path / STATUS}: {error}; restore it from a copy of the run") from None
 
