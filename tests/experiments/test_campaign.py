@@ -131,6 +131,7 @@ def test_a_finished_run_is_left_alone_and_another_goes_on(tmp_path: Path) -> Non
         with begin_run(tmp_path / cell.id, cell.config) as run:
             run.log_timing(160, {"time/steps_per_second": 40.0})
             run.log_metrics(160, {"score/raw": 21.5})
+            run.log_evaluation(160, {"greedy": True, "mean": 2.0, "final": state == "finished"})
             run.set_status(state, 160)  # type: ignore[arg-type]
     study, engine = Campaign(both, tmp_path, retries=0, watcher=Ears()), Told({})
     before = study.standings()
@@ -220,6 +221,18 @@ def test_a_damaged_run_is_refused_untouched_and_the_others_go_on(tmp_path: Path,
     assert refused.message.endswith(f", or move {tmp_path / 'a'} away to begin it anew")
     assert "restore " in refused.message
     assert (other.state, engine.started, damaged.read_text()) == ("done", ["b"], content)
+
+
+@pytest.mark.parametrize("rows", [None, "", WHOLE.replace("true", "false", 1)])
+def test_a_finished_run_without_its_last_evaluation_is_refused(tmp_path: Path, rows: str | None) -> None:
+    with begin_run(tmp_path / "a", CONFIG) as run:
+        run.set_status("finished", 320)
+    kept = tmp_path / "a" / "evaluations.jsonl"
+    if rows is not None:
+        kept.write_text(rows)
+    standing, _ = Campaign(cells("a", "b"), tmp_path, retries=0, watcher=Ears()).standings()
+    line = f"{kept}: a finished run without its last evaluation; restore it from a copy, or move"
+    assert (standing.state, standing.message.startswith(line)) == ("refused", True)
 
 
 def test_a_study_of_nothing_but_damage_is_a_mistake(tmp_path: Path) -> None:

@@ -133,6 +133,23 @@ def test_a_damaged_run_is_named_and_the_others_are_carried_out(
     assert f"cartpole-v1/random/seed-0: refused: {why}" in capsys.readouterr().out
 
 
+def test_a_last_evaluation_that_is_gone_is_said_and_measured_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["grid", str(write_study(tmp_path, steps=32, methods='"random"')), "--out", str(tmp_path / "out")]
+    assert main(words) == 0
+    folder = tmp_path / "out" / "cartpole-v1" / "random" / "seed-0"
+    gone = folder / "evaluations.jsonl"
+    before = gone.read_bytes()
+    gone.unlink()
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert f"{gone}: a finished run without its last evaluation; `ilde resume {folder}` measures it again" in said
+    assert main(["resume", str(folder)]) == 0
+    assert gone.read_bytes() == before
+    assert main(words) == 0
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

@@ -37,15 +37,18 @@ def reached(folder: Path) -> Reached:
     run = RunDirectory.read(folder)
     status, timing = run.status, run.timing.last() or {}
     steps = status.env_steps if status.state == "finished" else timing.get("env_steps", status.env_steps)
-    try:
-        return Reached(status.state, steps, timing.get("time/steps_per_second"), _score(run))
-    except MALFORMED as error:
-        why = f"cannot be read ({type(error).__name__}: {error})"
-        raise UserError(f"{run.evaluations.path}: {why}; restore it from a copy") from None
+    if status.state == "finished" and run.owes_evaluation:
+        remedy = f"`ilde resume {folder}` measures it again" if run.resumable else "restore it from a copy"
+        raise UserError(f"{run.evaluations.path}: a finished run without its last evaluation; {remedy}")
+    return Reached(status.state, steps, timing.get("time/steps_per_second"), _score(run))
 
 
 def _score(run: RunDirectory) -> float | None:
-    final = [row["mean"] for row in run.evaluations.rows() if row["final"] and row["greedy"]]
+    try:
+        final = [row["mean"] for row in run.evaluations.rows() if row["final"] and row["greedy"]]
+    except MALFORMED as error:
+        why = f"cannot be read ({type(error).__name__}: {error})"
+        raise UserError(f"{run.evaluations.path}: {why}; restore it from a copy") from None
     return final[-1] if final else (run.metrics.last() or {}).get("score/raw")
 
 

@@ -157,6 +157,16 @@ class RunDirectory:
         except TypeError as error:
             raise UserError(f"{self.path / STATUS}: {error}; restore it from a copy of the run") from None
 
+    @property
+    def owes_evaluation(self) -> bool:
+        """Whether the last evaluation is missing, of a finished run because its journal was lost."""
+        return not any(row.get("final") and row.get("greedy") for row in self.evaluations.rows())
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a resume goes on from a checkpoint; else it begins at the start, and forgets all rows."""
+        return bool(checkpoint_steps(self.checkpoints))
+
     def set_status(self, state: RunState, env_steps: int, message: str = "") -> None:
         """Say how far the run has come."""
         status = Status(state, env_steps, message, datetime.now(UTC).isoformat(timespec="seconds"))
