@@ -31,6 +31,7 @@ COUNTS = "2 running, 1 done, 1 failed, 1 waiting, 100 steps/s, about 4 min 20 s 
 def test_the_counts_say_how_many_how_fast_and_how_long() -> None:
     assert counts(STANDINGS) == COUNTS
     assert counts([STANDINGS[0]]) == "0 running, 1 done"
+    assert counts([standing("f", "refused")]) == "0 running, 0 done, 1 refused"
 
 
 def test_plain_lines_come_every_half_minute() -> None:
@@ -49,6 +50,7 @@ def test_the_table_shows_what_runs_and_what_failed() -> None:
     with display.running("study"):
         display.seen(STANDINGS)
         display.noted("d: failed")
+        display.seen([standing("f", "refused", message="begun with others")])
     lines = [" ".join(line.split()) for line in stream.getvalue().splitlines()]
     for line in (
         f"study: {COUNTS}",
@@ -56,6 +58,7 @@ def test_the_table_shows_what_runs_and_what_failed() -> None:
         "b 4,000 10,000 100 1 min 0 s 12.5",
         "c 0 10,000 - - -",
         "d: failed: not finite: reward",
+        "f: refused: begun with others",
     ):
         assert any(line in shown for shown in lines), line
     assert not any(shown.startswith(("a ", "e ")) for shown in lines)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sized
 from pathlib import Path
 
 import pytest
 from commands import Ilde
 from made_runs import make_run, make_study
+
+from ilde.reports import writing
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +71,44 @@ def test_mistakes_are_one_line(ilde: Ilde, study: Path, tmp_path: Path) -> None:
         assert result.code == 2
         assert len(result.err.splitlines()) == 1
         assert str(tmp_path) in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--out", "."), ".: is a folder or a device; name a file"),
+        (("--outcomes", ""), ".: is a folder or a device; name a file"),
+        (("--markdown", "taken/r.md"), "taken/r.md: cannot be written (Not a directory); choose another file"),
+        (("--out", "r", "--outcomes", "./r"), "--out and --outcomes: both are r; give each a name of its own"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_said_before_anything_is_read(
+    ilde: Ilde, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("taken").touch()
+    result = ilde("report", tmp_path / "no such runs", *words)
+    assert (result.code, result.err) == (2, f"ilde: {line}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_tables_that_cannot_be_kept_in_the_end_are_printed(
+    ilde: Ilde, study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_more_room(path: Path, content: bytes) -> None:
+        if path.suffix == ".md":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        path.write_bytes(content)
+
+    monkeypatch.setattr(writing, "write_atomically", no_more_room)
+    page, words = tmp_path / "r.html", tmp_path / "r.md"
+    for form in ((), ("--json",)):
+        result = ilde("report", study, "--out", page, "--markdown", words, *form)
+        assert (result.code, result.err) == (
+            2, f"ilde: {words}: cannot be written (No space left on device); choose another file\n",
+        )  # fmt: skip
+        assert result.document["files"] == [str(page)] if form else f"wrote {page}" in result.out
+        assert "imitates" in result.out
 
 
 def test_films_are_made_only_when_asked_for(

@@ -15,7 +15,7 @@ from ilde.experiments import campaign
 from ilde.experiments.campaign import Campaign, Standing
 from ilde.experiments.engine import Attempt
 from ilde.experiments.grid import Cell
-from ilde.runs import RunDirectory
+from ilde.runs import RunDirectory, durable
 from ilde.runs.durable import FolderLock
 
 CONFIG = RunConfig(method="expert", env="CartPole-v1", steps=320)
@@ -131,6 +131,7 @@ def test_a_finished_run_is_left_alone_and_another_goes_on(tmp_path: Path) -> Non
         with begin_run(tmp_path / cell.id, cell.config) as run:
             run.log_timing(160, {"time/steps_per_second": 40.0})
             run.log_metrics(160, {"score/raw": 21.5})
+            run.log_evaluation(160, {"greedy": True, "mean": 2.0, "final": state == "finished"})
             run.set_status(state, 160)  # type: ignore[arg-type]
     study, engine = Campaign(both, tmp_path, retries=0, watcher=Ears()), Told({})
     before = study.standings()
@@ -175,6 +176,72 @@ def test_a_default_of_another_learner_may_have_changed_since(tmp_path: Path) -> 
         Campaign([replace(changed, config=replace(changed.config, ppo=ppo))], tmp_path, retries=0, watcher=Ears())
 
 
+def test_only_rows_begun_with_other_settings_are_refused(tmp_path: Path) -> None:
+    old = replace(CONFIG, ppo=replace(CONFIG.ppo, discount=0.5))
+    study = cells("x/seed-0", "y/seed-0", "x/seed-1", "y/seed-1", "x/seed-2")
+    begin_run(tmp_path / "x" / "seed-0", old).close()
+    begin_run(tmp_path / "x" / "seed-2", study[-1].config).close()  # which says what the study says
+    engine, ears = Told({}), Ears()
+    standings = Campaign(study, tmp_path, retries=0, watcher=ears).run(engine)
+    assert engine.started == ["y/seed-0", "y/seed-1", "x/seed-2"]
+    assert [s.state for s in standings] == ["refused", "done", "refused", "done", "done"]
+    change = f"{tmp_path}/x/seed-0: was begun with ppo.discount 0.5, the study now says 0.99; choose another --out"
+    assert all(s.message.startswith(change) for s in standings if s.state == "refused")
+    assert [s.exit_code for s in standings] == [2, 0, 2, 0, 0]
+    assert ears.lines[0].startswith(f"x/seed-0: refused: {change}")
+
+
+WHOLE = '{"env_steps": 320, "final": true, "greedy": true, "mean": 1.0}\n'
+DAMAGE = [
+    ("config.json", "{"),
+    ("config.json", "[]"),
+    ("config.json", '{"ppo": {"no_such": 1}}'),
+    ("config.json", '{"ppo": null}'),
+    ("status.json", ""),
+    ("status.json", '{"state": "done", "env_steps": 1, "message": "", "updated": ""}'),
+    ("status.json", '{"state": "finished", "env_steps": "1", "message": "", "updated": ""}'),
+    ("evaluations.jsonl", "{}\n"),
+    ("evaluations.jsonl", '{"env_steps": 320}\n'),
+]
+
+
+@pytest.mark.parametrize(("name", "content"), DAMAGE)
+def test_a_damaged_run_is_refused_untouched_and_the_others_go_on(tmp_path: Path, name: str, content: str) -> None:
+    both = cells("a", "b")
+    with begin_run(tmp_path / "a", both[0].config) as run:
+        run.set_status("finished", 320)
+    (tmp_path / "a" / "evaluations.jsonl").write_text(WHOLE)
+    assert Campaign(both, tmp_path, retries=0, watcher=Ears()).standings()[0].state == "done"
+    damaged = tmp_path / "a" / name
+    damaged.write_text(content)
+    engine = Told({})
+    refused, other = Campaign(both, tmp_path, retries=3, watcher=Ears()).run(engine)
+    assert (refused.state, refused.attempts, refused.exit_code) == ("refused", 0, 2)
+    assert refused.message.startswith(f"{damaged}: ")
+    assert refused.message.endswith(f", or move {tmp_path / 'a'} away to begin it anew")
+    assert "restore " in refused.message
+    assert (other.state, engine.started, damaged.read_text()) == ("done", ["b"], content)
+
+
+@pytest.mark.parametrize("rows", [None, "", WHOLE.replace("true", "false", 1)])
+def test_a_finished_run_without_its_last_evaluation_is_refused(tmp_path: Path, rows: str | None) -> None:
+    with begin_run(tmp_path / "a", CONFIG) as run:
+        run.set_status("finished", 320)
+    kept = tmp_path / "a" / "evaluations.jsonl"
+    if rows is not None:
+        kept.write_text(rows)
+    standing, _ = Campaign(cells("a", "b"), tmp_path, retries=0, watcher=Ears()).standings()
+    line = f"{kept}: a finished run without its last evaluation; restore it from a copy, or move"
+    assert (standing.state, standing.message.startswith(line)) == ("refused", True)
+
+
+def test_a_study_of_nothing_but_damage_is_a_mistake(tmp_path: Path) -> None:
+    begin_run(tmp_path / "a", CONFIG).close()
+    (tmp_path / "a" / "config.json").write_text("{")
+    with pytest.raises(UserError, match=r"a/config\.json: cannot be read .* or move .*/a away to begin it anew"):
+        Campaign(cells("a"), tmp_path, retries=0, watcher=Ears())
+
+
 def test_a_single_run_is_no_place_for_a_study(tmp_path: Path) -> None:
     begin_run(tmp_path, CONFIG).close()
     with pytest.raises(UserError, match="holds a single run; choose another --out for a study"):
@@ -193,6 +260,19 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("mine")
     with pytest.raises(UserError, match="taken/out: cannot be written"):
         Campaign(cells("a"), tmp_path / "taken" / "out", retries=0, watcher=Ears()).run(Told({}))
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_anything_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**how: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(durable, "TemporaryFile", refuse)
+    engine = Told({})
+    with pytest.raises(UserError, match=r"cannot be written \(Read-only file system\); choose another --out"):
+        Campaign(cells("a"), tmp_path, retries=0, watcher=Ears()).run(engine)
+    assert engine.started == []
 
 
 def test_a_damaged_file_of_a_running_run_does_not_stop_the_study(tmp_path: Path) -> None:

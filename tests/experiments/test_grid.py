@@ -79,6 +79,21 @@ def test_a_task_without_a_name_has_its_environments(env: str, label: str) -> Non
         ({"tasks": (Task("Hopper-v4", name="../a"),)}, "tasks[0].name: '../a' cannot be a folder"),
         ({"tasks": (Task("Hopper-v4", methods=("vail",)),)}, "tasks[0].methods: 'vail' is not among the study's"),
         ({"tasks": (Task("Hopper-v4", overrides=(("seed", "3"),)),)}, "tasks[0].overrides: seed has a key of its own"),
+        ({"tasks": (Task("Hopper-v4", name="lock"),)}, "tasks[0].name: 'lock' is a file's name in the folder of a"),
+        ({"tasks": (Task("Hopper-v4", name="config.json"),)}, "tasks[0].name: 'config.json' is a file's name in the"),
+        ({"tasks": (CARTPOLE,)}, "methods: no task tries ilde; leave it out or name it in a task's methods"),
+        (
+            {"tasks": (Task("Hopper-v4", overrides=(("num-envs", "1"), ("num_envs", "2"))),)},
+            "tasks[0].overrides: num_envs stands twice; leave one out",
+        ),
+        (
+            {"tasks": (Task("Hopper-v4", steps=7, overrides=(("steps", "8"),)),)},
+            "tasks[0].overrides: steps stands twice",
+        ),
+        (
+            {"variants": (Variant("a", (), (("ppo.hidden", "1"), ("ppo.hidden", "2"))),)},
+            "variants[0].overrides: ppo.hidden stands twice",
+        ),
         ({"variants": (Variant("a/b"),)}, "variants[0].name: 'a/b' cannot be a folder"),
         ({"variants": (PLAIN, PLAIN)}, "variants: plain stands twice"),
     ],
@@ -125,6 +140,14 @@ def test_demonstrations_are_missed_only_where_they_are_used() -> None:
 def test_demonstrations_that_are_not_there_are_said_before_any_run() -> None:
     cells = Grid("bare", ("ilde",), (Task("Hopper-v4", demos="nowhere.npz"),), (0,)).cells()
     with pytest.raises(UserError, match=r"seed-0: demos: nowhere.npz: no such file"):
+        check_demos(cells)
+
+
+def test_a_recording_of_another_environment_is_said_before_any_run() -> None:
+    tasks = (Task("Hopper-v4", demos=DEMOS), Task("Hopper-v5", demos=DEMOS))
+    cells = Grid("mixed", ("ilde", "expert"), tasks, (0,)).cells()
+    check_demos([cell for cell in cells if cell.task == "hopper-v4" or cell.config.method == "expert"])
+    with pytest.raises(UserError, match=f"hopper-v5/ilde/seed-0: demos: {DEMOS}: recorded on Hopper-v4, this run is"):
         check_demos(cells)
 
 

@@ -100,14 +100,54 @@ def test_a_study_stopped_by_ctrl_c_goes_on_where_it_was(tmp_path: Path, capsys: 
 
 
 def test_the_exit_code_is_that_of_a_failed_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    study = write_study(tmp_path, steps=32, methods='"hype", "random"')
-    # The demonstrations are whole, but of another environment, which only the run itself finds out.
-    study.write_text(study.read_text().replace("steps = 32", 'steps = 32\ndemos = "hopper-v4/one-v0"'))
+    study = write_study(tmp_path, steps=32, methods='"sac", "random"')
+    # That actions are discrete, which SAC cannot choose, is found out by the run itself.
     assert main(["grid", str(study), "--out", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().out
-    assert "cartpole-v1/hype/seed-0: failed: " in said
-    assert "Hopper-v4" in said
+    assert "cartpole-v1/sac/seed-0: failed: " in said
+    assert "continuous actions" in said
     assert "cartpole-v1/random/seed-0: finished at 0 steps" in said
+
+
+def test_a_damaged_run_is_named_and_the_others_are_carried_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["grid", str(write_study(tmp_path, steps=32, methods='"random"')), "--out", str(tmp_path / "out")]
+    assert main([*words, "--seeds", "0"]) == 0
+    damaged = tmp_path / "out" / "cartpole-v1" / "random" / "seed-0" / "status.json"
+    damaged.write_text("{")
+    why = f"{damaged}: cannot be read (Expecting property name"
+    for more in ("--dry-run", "--json", "--json"):
+        capsys.readouterr()
+        code = main([*words, "--seeds", "0,1", "--json", more])
+        first, second = json.loads(capsys.readouterr().out)["runs"]
+        assert (first["id"], first["state"]) == ("cartpole-v1/random/seed-0", "refused")
+        assert first["message"].startswith(why)
+        assert (code, second["state"]) == ((0, "new") if more == "--dry-run" else (2, "finished"))
+    capsys.readouterr()
+    assert main([*words, "--seeds", "0,1"]) == 2
+    said = capsys.readouterr().out
+    assert f"cartpole-v1/random/seed-0: refused: {why}" in said
+    assert "all runs but those refused are finished; nothing is left to do" in said
+    assert main([*words, "--seeds", "0,1", "--dry-run"]) == 0
+    assert f"cartpole-v1/random/seed-0: refused: {why}" in capsys.readouterr().out
+
+
+def test_a_last_evaluation_that_is_gone_is_said_and_measured_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["grid", str(write_study(tmp_path, steps=32, methods='"random"')), "--out", str(tmp_path / "out")]
+    assert main(words) == 0
+    folder = tmp_path / "out" / "cartpole-v1" / "random" / "seed-0"
+    gone = folder / "evaluations.jsonl"
+    before = gone.read_bytes()
+    gone.unlink()
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert f"{gone}: a finished run without its last evaluation; `ilde resume {folder}` measures it again" in said
+    assert main(["resume", str(folder)]) == 0
+    assert gone.read_bytes() == before
+    assert main(words) == 0
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+from made_runs import make_run
 
 from ilde.cli import campaigns
 from ilde.cli.main import main
 from ilde.experiments.paper import PaperTable, paper_tables
 from ilde.experiments.paper.tables import TABLES
 from ilde.experiments.reproduction import reproduce
-from ilde.reports import gathering
-from ilde.reports.gathering import gather
+from ilde.reports import gathering, writing
+from ilde.reports.gathering import Gathered, gather
 from ilde.reports.tables import markdown
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -71,6 +72,23 @@ def test_options_of_runs_are_refused_where_nothing_is_run(
     assert line.startswith(f"ilde: {said}")
 
 
+def test_runs_that_cannot_be_read_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_run(tmp_path / "good")
+    (make_run(tmp_path / "bad", seed=1) / "status.json").write_text("{")
+    for table in ("lambda", "hypotheses"):
+        assert main(["reproduce", table, "--from", str(tmp_path), "--json"]) == 0
+        said = capsys.readouterr()
+        (line,) = said.err.splitlines()
+        assert line.startswith(f"skipped {tmp_path.name}/bad: status.json: cannot be read")
+        assert list(json.loads(said.out)["skipped"]) == [f"{tmp_path.name}/bad"]
+
+
+def test_tables_and_reports_take_the_same_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["reproduce", "lambda", "--from"], ["report", "--json"]):
+        assert main([*words, str(RESULTS)]) == 0
+        assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("words", [["lambda", "--from", str(RESULTS)], ["demo-lengths"]], ids=lambda words: words[0])
 def test_no_budget_is_claimed_where_nothing_is_run(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     assert main(["reproduce", *words, "--json"]) == 0
@@ -87,7 +105,7 @@ def test_a_table_without_a_budget_is_run_with_the_smallest(
         return [], 3
 
     monkeypatch.setattr(campaigns, "carry_out", carry_out)
-    monkeypatch.setattr(gathering, "gather", lambda sources: SimpleNamespace(outcomes=()))
+    monkeypatch.setattr(gathering, "gather", lambda *how: Gathered((), {}, {}))
     assert main(["reproduce", "lambda", "--out", str(tmp_path), "--json"]) == 3
     assert titles == [f"lambda, budget smoke, 9 runs in {tmp_path}"]
     assert json.loads(capsys.readouterr().out)["budget"] == "smoke"
@@ -109,6 +127,45 @@ def test_a_table_stopped_before_its_first_run_says_so_and_no_more(
     said = capsys.readouterr()
     assert "no run that can be read" not in said.err
     assert "not run" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--markdown", ""), ".: is a folder or a device; name a file"),
+        (("--markdown", "taken/table.md"), "taken/table.md: cannot be written (Not a directory); choose another file"),
+        (("--out", "one", "--markdown", "one"), "--out and --markdown: both are one; give each a name of its own"),
+        (("--markdown", "runs/reproduce-smoke"), "--out and --markdown: both are runs/reproduce-smoke; give each"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_said_before_anything_runs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    line: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(campaigns, "carry_out", lambda *cells, **how: pytest.fail("something ran"))
+    Path("taken").touch()
+    assert main(["reproduce", "lambda", *words]) == 2
+    assert capsys.readouterr().err.startswith(f"ilde: {line}")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_table_that_cannot_be_kept_in_the_end_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: tuple[str, ...]
+) -> None:
+    def no_room(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(writing, "write_atomically", no_room)
+    kept = tmp_path / "atari.md"
+    assert main(["reproduce", "atari", "--from", str(RESULTS), "--markdown", str(kept), *form]) == 2
+    said = capsys.readouterr()
+    assert "70,566" in (str(json.loads(said.out)["rows"]) if form else said.out)
+    assert said.err == f"ilde: {kept}: cannot be written (No space left on device); choose another file\n"
 
 
 def test_the_list_of_tables_takes_no_options_of_runs(capsys: pytest.CaptureFixture[str]) -> None:

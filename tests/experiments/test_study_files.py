@@ -131,6 +131,7 @@ def test_a_mistake_names_the_file_and_the_key(tmp_path: Path, old: str, new: str
     [
         ("study.yaml", b"a: 1", "a study is a .toml or .json file"),
         ("study.json", b"[1]", "is not a table of keys"),
+        ("study.json", b'{"seeds": 1, "seeds": 2}', "cannot be read (seeds stands twice)"),
         ("study.json", b"{", "cannot be read (Expecting property name"),
         ("study.toml", b"\xff", "cannot be read ('utf-8' codec"),
     ],

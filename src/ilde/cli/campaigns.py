@@ -39,6 +39,9 @@ def carry_out(
     if campaign.complete:
         display.noted(f"{out}: all {len(cells)} runs are finished; nothing is left to do")
         return campaign.standings(), 0
+    if campaign.idle:
+        display.noted(f"{out}: all runs but those refused are finished; nothing is left to do")
+        return campaign.standings(), _missed(campaign.standings())
     stop = StopRequest(
         lambda why: display.noted(f"{why}: every run finishes its update and saves; Ctrl-C ends at once"), minutes
     )
@@ -49,8 +52,13 @@ def carry_out(
         return standings, 0
     if stop.exit_code:
         display.noted(f"stopped; {how_to_go_on}")
-    failed = (standing.exit_code for standing in standings if standing.state == "failed")
-    return standings, stop.exit_code or next((code for code in failed if code), 0)
+    return standings, stop.exit_code or _missed(standings)
+
+
+def _missed(standings: Sequence[Standing]) -> int:
+    """The exit code of the first run that failed or was refused; 0 where none did."""
+    missed = (standing.exit_code for standing in standings if standing.state in ("failed", "refused"))
+    return next((code for code in missed if code), 0)
 
 
 def outcomes(standings: Sequence[Standing], out: Path) -> dict[str, dict[str, Any]]:
@@ -59,10 +67,11 @@ def outcomes(standings: Sequence[Standing], out: Path) -> dict[str, dict[str, An
 
 
 def _outcome(standing: Standing, folder: Path) -> dict[str, Any]:
-    begun = (folder / "config.json").exists()
-    found = (
-        outcome(folder) if begun else {"run": str(folder), "state": "not started", "env_steps": 0, "evaluations": []}
-    )
+    if standing.state != "refused" and (folder / "config.json").exists():
+        found = outcome(folder)
+    else:  # what a refused folder holds, if it can be read, is not of this study
+        state = "refused" if standing.state == "refused" else "not started"
+        found = {"run": str(folder), "state": state, "env_steps": 0, "evaluations": []}
     return found | {"attempts": standing.attempts, "exit_code": standing.exit_code, "message": standing.message}
 
 

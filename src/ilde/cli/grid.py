@@ -106,24 +106,28 @@ def make_engine(args: argparse.Namespace, cells: Sequence[Cell]) -> Engine:
 
 def _show(grid: Grid, cells: Sequence[Cell], out: Path, *, as_json: bool) -> int:
     """Print what would be done."""
-    from ilde.experiments.folders import reached, refuse_changes
+    from ilde.experiments.folders import Reached, survey
     from ilde.settings import spelled
 
-    refuse_changes(cells, out)
-    states = {cell.id: reached(out / cell.id) for cell in cells}
+    found = survey(cells, out)
+    states = {cell.id: "refused" if cell.id in found.refused else found.reached[cell.id].state for cell in cells}
+    steps = {cell.id: found.reached.get(cell.id, Reached()).env_steps for cell in cells}
     commands = {
         cell.id: shlex.join(["ilde", "train", *spelled(cell.config), f"--out={out / cell.id}"]) for cell in cells
     }
     if as_json:
         runs = [
-            {"id": name, "state": state.state, "env_steps": state.env_steps, "command": commands[name]}
+            {"id": name, "state": state, "env_steps": steps[name], "command": commands[name]}
+            | {"message": found.refused.get(name, "")}
             for name, state in states.items()
         ]
         print_json({"study": grid.name, "out": str(out), "runs": runs})
         return 0
-    rows = [(cell.id, states[cell.id].state, states[cell.id].env_steps, cell.config.steps) for cell in cells]
+    rows = [(cell.id, states[cell.id], steps[cell.id], cell.config.steps) for cell in cells]
     print(f"{grid.name}: {grid.description}\n" if grid.description else f"{grid.name}\n")
     print_table(("run", "state", "steps", "of"), rows)
+    for name, why in found.refused.items():
+        print(f"{name}: refused: {why}")
     print(f"\nthe first of {len(cells)} commands:\n  {commands[cells[0].id]}")
     return 0
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LINE_SECONDS = 30.0
 COLUMNS = ("running", "steps", "of", "steps/s", "left", "score")
-STATES = ("running", "done", "failed", "waiting", "stopped")
+STATES = ("running", "done", "failed", "waiting", "stopped", "refused")
 
 
 def counts(standings: Sequence[Standing]) -> str:
@@ -46,8 +46,8 @@ def live_table(title: str, standings: Sequence[Standing]) -> RenderableType:
             speed = None if reached.steps_per_second is None else round(reached.steps_per_second)
             values = (reached.env_steps, standing.cell.config.steps, speed, left, reached.score)
             table.add_row(standing.cell.id, *(cell_text(value) for value in values))
-    failed = [standing for standing in standings if standing.state == "failed"]
-    reasons = [Text(f"{s.cell.id}: failed: {s.message}", no_wrap=True, overflow="ellipsis") for s in failed]
+    missed = [standing for standing in standings if standing.state in ("failed", "refused")]
+    reasons = [Text(f"{s.cell.id}: {s.state}: {s.message}", no_wrap=True, overflow="ellipsis") for s in missed]
     return Group(Text(f"{title}: {counts(standings)}"), table, *reasons)
 
 

@@ -11,6 +11,8 @@ from ilde.cli.printing import print_json, print_rich, printable
 from ilde.cli.verbs import UsageError, Verb
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from ilde.reports.gathering import Gathered
     from ilde.reports.page import Report
     from ilde.reports.tables import WordTable
@@ -18,7 +20,11 @@ if TYPE_CHECKING:
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "runs", metavar="RUNS", type=Path, nargs="+", help="folders with runs at any depth, or files of outcomes"
+        "runs",
+        metavar="RUNS",
+        type=Path,
+        nargs="+",
+        help="folders with runs or *.outcomes.json at any depth, or files of outcomes",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write one self-contained page, such as report.html")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as Markdown")
@@ -34,32 +40,46 @@ def run_report(args: argparse.Namespace) -> int:
     from ilde.experiments.measured import measured_tables
     from ilde.reports.across import aggregate
     from ilde.reports.comparison import compare
-    from ilde.reports.documents import document
     from ilde.reports.page import Report
     from ilde.reports.tables import all_tables
+    from ilde.reports.writing import check_apart, check_file
 
     if args.film and args.out is None:
         raise UsageError("--film: films stand on the page; name it with --out report.html")
-    gathered = _gather(args.runs)
+    files = {"--out": args.out, "--markdown": args.markdown, "--outcomes": args.outcomes}
+    check_apart(files)
+    for file in filter(None, files.values()):
+        check_file(file)
+    gathered = read_runs(args.runs)
     comparisons = compare(gathered.outcomes, greedy=not args.sampled)
     films = film_tasks(comparisons, gathered.folders, _note) if args.film else {}
     paper = measured_tables(gathered.outcomes) if args.out else ()
     report = Report(args.title, comparisons, aggregate(comparisons), films, gathered.skipped, paper)
     tables = all_tables(report.comparisons, report.aggregates)
-    written = _write(args, gathered, report, tables)
-    if args.json:
-        told = {"title": args.title, **document(report.comparisons, report.aggregates)}
-        print_json(told | {"skipped": dict(gathered.skipped), "files": [str(path) for path in written]})
-        return 0
+    written: list[Path] = []
+    try:
+        written.extend(_write(args, gathered, report, tables))
+    finally:  # whatever became of the files, what was compared is not lost
+        _tell(report, tables, written, as_json=args.json)
+    return 0
+
+
+def _tell(report: Report, tables: Sequence[WordTable], written: Sequence[Path], *, as_json: bool) -> None:
+    """Print what was found, and the files in which it is kept."""
+    from ilde.reports.documents import document
+
+    if as_json:
+        told = {"title": report.title, **document(report.comparisons, report.aggregates)}
+        print_json(told | {"skipped": dict(report.skipped), "files": [str(path) for path in written]})
+        return
     for table in tables:
         print_words(table)
     for path in written:
         print(f"wrote {path} ({path.stat().st_size / 1024:,.0f} KiB)")
-    return 0
 
 
-def _gather(sources: list[Path]) -> Gathered:
-    """Read all runs, with a word on those that cannot be read."""
+def read_runs(sources: Sequence[Path]) -> Gathered:
+    """Read all runs, with a line for each that cannot be read."""
     from rich.console import Console
 
     from ilde.reports.gathering import gather
@@ -71,7 +91,8 @@ def _gather(sources: list[Path]) -> Gathered:
     return gathered
 
 
-def _write(args: argparse.Namespace, gathered: Gathered, report: Report, tables: list[WordTable]) -> list[Path]:
+def _write(args: argparse.Namespace, gathered: Gathered, report: Report, tables: Sequence[WordTable]) -> Iterator[Path]:
+    """Write what was asked for, file by file."""
     from ilde.reports.outcome_files import save_outcomes
     from ilde.reports.page import render
     from ilde.reports.tables import markdown
@@ -79,11 +100,13 @@ def _write(args: argparse.Namespace, gathered: Gathered, report: Report, tables:
 
     if args.out is not None:
         write_text(args.out, render(report))
+        yield args.out
     if args.markdown is not None:
         write_text(args.markdown, markdown(args.title, tables))
+        yield args.markdown
     if args.outcomes is not None:
         save_outcomes(gathered.outcomes, args.outcomes)
-    return [path for path in (args.out, args.markdown, args.outcomes) if path is not None]
+        yield args.outcomes
 
 
 def print_words(table: WordTable) -> None:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from ilde.cli.grid import check_engine, engine_arguments, make_engine
 from ilde.cli.printing import print_json
-from ilde.cli.report import print_words
+from ilde.cli.report import print_words, read_runs
 from ilde.cli.verbs import UsageError, Verb
 
 if TYPE_CHECKING:
     from ilde.experiments.paper import PaperTable
-    from ilde.reports.outcomes import Outcome
+    from ilde.reports.gathering import Gathered
 
-KEPT = "*.outcomes.json"
-"""Names of files of outcomes in a folder of results."""
+SMALLEST = "smoke"
+"""The budget where none is named."""
 FOR_RUNS = ("--budget", "--out", "--jobs", "--retries", "--minutes", "--engine", "--address", "--cpus", "--gpus")
 """Options that say something of runs to be made."""
 
@@ -43,32 +43,41 @@ def run_reproduce(args: argparse.Namespace) -> int:
     from ilde.experiments.paper import paper_table
     from ilde.experiments.reproduction import reproduce
     from ilde.reports.tables import markdown
-    from ilde.reports.writing import write_text
+    from ilde.reports.writing import check_apart, check_file, write_text
 
     if args.table == "list":
         _refuse(args, (*FOR_RUNS, "--from", "--markdown"), "list runs and reads nothing")
         return _list(as_json=args.json)
     table = None if args.table == hypotheses.NAME else paper_table(args.table)
     _refuse_idle(args, table)
-    budget, code, empty = None, 0, False
-    if table is None:
-        title, words = hypotheses.TITLE, hypotheses.judge(_read(args))
-    elif table.domain == "demonstrators":  # the recordings themselves are measured, and they come with the package
-        title, words = table.title, reproduce(table, ())
-    elif args.sources:
-        title, words = table.title, reproduce(table, _read(args))
-    else:
-        budget = args.budget or "smoke"
-        outcomes, code = _carry_out(args, table, budget)
-        empty = not outcomes
-        title, words = table.title, reproduce(table, outcomes)
-    if args.markdown is not None and not empty:  # an earlier table is worth more than one without a run
-        write_text(args.markdown, markdown(title, [words]))
-    if args.json:
-        print_json({"table": args.table, "budget": budget} | asdict(words))
-    else:
-        print_words(words)
+    if args.markdown is not None:
+        check_apart({"--out": _folder(args), "--markdown": args.markdown})
+        check_file(args.markdown)
+    gathered, budget, code = _measure(args, table)
+    outcomes, title = gathered.outcomes, hypotheses.TITLE if table is None else table.title
+    words = hypotheses.judge(outcomes) if table is None else reproduce(table, outcomes)
+    try:
+        if args.markdown is not None and (outcomes or budget is None):  # an earlier table is worth more than none
+            write_text(args.markdown, markdown(title, [words]))
+    finally:  # whatever became of the file, what was measured is not lost
+        if args.json:
+            print_json({"table": args.table, "budget": budget} | asdict(words) | {"skipped": dict(gathered.skipped)})
+        else:
+            print_words(words)
     return code
+
+
+def _measure(args: argparse.Namespace, table: PaperTable | None) -> tuple[Gathered, str | None, int]:
+    """What the numbers are made of, the budget of runs that were made for them, and the exit code."""
+    from ilde.reports.gathering import Gathered
+
+    if table is not None and table.domain == "demonstrators":  # the recordings are measured: they come with the package
+        return Gathered((), {}, {}), None, 0
+    if table is None or args.sources:
+        return _read(args), None, 0
+    budget = args.budget or SMALLEST
+    gathered, code = _carry_out(args, table, budget)
+    return gathered, budget, code
 
 
 def _refuse_idle(args: argparse.Namespace, table: PaperTable | None) -> None:
@@ -84,33 +93,32 @@ def _refuse(args: argparse.Namespace, options: Sequence[str], why: str) -> None:
         raise UsageError(f"{', '.join(idle)}: no effect, since {why}; leave {'it' if len(idle) == 1 else 'them'} out")
 
 
-def _read(args: argparse.Namespace) -> tuple[Outcome, ...]:
+def _read(args: argparse.Namespace) -> Gathered:
     """What was kept of runs: the hypotheses have none of their own."""
     from ilde.data import UserError
-    from ilde.reports.gathering import gather
 
     if not args.sources:
         raise UserError(f"{args.table}: judged by the runs of other tables; name them, such as --from results")
-    return gather([file for source in args.sources for file in _kept(source)]).outcomes
+    return read_runs(args.sources)
 
 
-def _kept(source: Path) -> list[Path]:
-    """Files of outcomes below a folder of results; whatever else is named stands for itself."""
-    return sorted(source.rglob(KEPT)) or [source] if source.is_dir() else [source]
+def _folder(args: argparse.Namespace) -> Path:
+    """Where runs are made: those of one budget share a folder."""
+    return args.out or Path("runs") / f"reproduce-{args.budget or SMALLEST}"
 
 
-def _carry_out(args: argparse.Namespace, table: PaperTable, budget: str) -> tuple[tuple[Outcome, ...], int]:
+def _carry_out(args: argparse.Namespace, table: PaperTable, budget: str) -> tuple[Gathered, int]:
     """What came of a table's runs, and the exit code."""
     from ilde.cli.campaigns import carry_out
     from ilde.data import UserError
     from ilde.experiments.grid import check_demos
     from ilde.experiments.paper.studies import paper_study
-    from ilde.reports.gathering import gather
+    from ilde.reports.gathering import Gathered
 
     check_engine(args)
     cells = paper_study(table.name, budget).cells()
     check_demos(cells)
-    out = args.out or Path("runs") / f"reproduce-{budget}"
+    out = _folder(args)
     title = f"{table.name}, budget {budget}, {len(cells)} runs in {out}"
     going_on = "the same command goes on"
     _, code = carry_out(
@@ -124,11 +132,11 @@ def _carry_out(args: argparse.Namespace, table: PaperTable, budget: str) -> tupl
         as_json=args.json,
     )
     try:
-        return gather([out]).outcomes, code
+        return read_runs([out]), code
     except UserError:
         if not code:
             raise
-        return (), code  # stopped, or failed, before there was anything to read: that has been said
+        return Gathered((), {}, {}), code  # stopped, or failed, before there was anything to read: that has been said
 
 
 def _list(*, as_json: bool) -> int:

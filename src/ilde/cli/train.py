@@ -64,14 +64,15 @@ def _resume_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_resume(args: argparse.Namespace) -> int:
-    """Go on with a run, unless it is finished."""
+    """Go on with a run, unless it is finished; of a finished one an evaluation that was lost is made up for."""
     from ilde.cli.driving import drive, make_display, print_outcome
     from ilde.launch import resume
     from ilde.runs import RunDirectory
 
     display = make_display(as_json=args.json)
-    status = RunDirectory.read(args.run).status
-    if status.state == "finished":
+    run = RunDirectory.read(args.run)
+    status = run.status
+    if status.state == "finished" and not (run.owes_evaluation and run.resumable):
         display.noted(f"{args.run}: finished at {status.env_steps:,} steps; nothing is left to do")
         print_outcome(args.run, as_json=args.json)
         return 0

@@ -164,9 +164,7 @@ class Demonstrations:
 
         Continuous actions outside their box pass: a Gaussian policy's actions are recorded as it chose them.
         """
-        if self.env_id != env_id:
-            remedy = "record there, or name the environment as the recording does"
-            raise UserError(f"{source}: recorded on {self.env_id}, this run is {env_id}; {remedy}")
+        self.check_recorded_on(env_id, source)
         given, wanted = _layout(self.episodes[0].obs), f"{obs_space.shape} {obs_space.dtype}"
         if given != wanted:
             raise UserError(f"{source}: observations {given}; the environment gives {wanted}")
@@ -176,6 +174,12 @@ class Demonstrations:
         self.check_finite(source)
         if isinstance(action_space, gym.spaces.Discrete):
             self._check_range(action_space, source)
+
+    def check_recorded_on(self, env_id: str, source: str) -> None:
+        """Refuse demonstrations of another environment by its name alone, which takes no environment to know."""
+        if self.env_id != env_id:
+            remedy = "record there, or name the environment as the recording does"
+            raise UserError(f"{source}: recorded on {self.env_id}, this run is {env_id}; {remedy}")
 
     def _check_range(self, space: gym.spaces.Discrete, source: str) -> None:
         for number, episode in enumerate(self.episodes):

@@ -12,12 +12,12 @@ from typing import Literal, Protocol, TypeAlias
 
 from ilde.data import HindranceError, UserError
 from ilde.experiments.engine import Attempt, Engine
-from ilde.experiments.folders import Reached, reached, refuse_changes
+from ilde.experiments.folders import Reached, reached, survey
 from ilde.experiments.grid import Cell
-from ilde.runs.durable import FolderLock
+from ilde.runs.durable import FolderLock, probe
 from ilde.settings import spelled
 
-CellState: TypeAlias = Literal["waiting", "running", "done", "failed", "stopped"]
+CellState: TypeAlias = Literal["waiting", "running", "done", "failed", "stopped", "refused"]
 
 PERIOD_SECONDS = 0.25
 LOOK_SECONDS = 1.0
@@ -85,20 +85,23 @@ class Campaign:
     """The runs of a study, an engine, and the rules between them.
 
     Finished runs are left alone, others go on from their checkpoints. A failed attempt is repeated `retries` times,
-    unless it was a mistake of the user's, which would fail in the same way; nothing that happens to one run stops
-    another.
+    unless it was a mistake of the user's, which would fail in the same way; what is damaged, or was begun with other
+    settings, is refused from the start. Nothing that happens to one run stops another.
     """
 
     def __init__(self, cells: Sequence[Cell], out: Path, *, retries: int, watcher: Watcher) -> None:
-        refuse_changes(cells, out)
+        found = survey(cells, out)
         self._out, self._retries, self._watcher = out, retries, watcher
         workplace = Path.cwd()
         attempts = [Attempt(cell.id, out / cell.id, tuple(spelled(cell.config)), workplace) for cell in cells]
         self._entries = {a.id: _Entry(cell, a) for cell, a in zip(cells, attempts, strict=True)}
-        for entry in self._entries.values():
-            entry.reached = reached(entry.attempt.folder)
-            if entry.reached.state == "finished":
-                entry.state = "done"
+        for name, entry in self._entries.items():
+            if name in found.refused:
+                entry.state, entry.exit_code, entry.message = "refused", UserError.exit_code, found.refused[name]
+                self._note(entry, f"refused: {entry.message}")
+            else:
+                entry.reached = found.reached[name]
+                entry.state = "done" if entry.reached.state == "finished" else "waiting"
         self._queue = deque(entry for entry in self._entries.values() if entry.state == "waiting")
         self._running: dict[str, _Entry] = {}
         self._due = self._resting_until = float("-inf")
@@ -107,6 +110,11 @@ class Campaign:
     def complete(self) -> bool:
         """Whether every run is finished."""
         return all(entry.state == "done" for entry in self._entries.values())
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits to be carried out: every run is finished or refused."""
+        return not self._queue
 
     def standings(self) -> list[Standing]:
         """Where each run stands, in the study's order."""
@@ -137,6 +145,7 @@ class Campaign:
     def _take(self) -> FolderLock:
         try:
             self._out.mkdir(parents=True, exist_ok=True)
+            probe(self._out)
             return FolderLock(self._out)
         except OSError as error:
             raise UserError(f"{self._out}: cannot be written ({error.strerror}); choose another --out") from error

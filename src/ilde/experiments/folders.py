@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ilde.config import RunConfig, from_dict, to_dict
 from ilde.data import UserError
 from ilde.experiments.grid import Cell
 from ilde.fields import leaves
 from ilde.methods import find_method
+from ilde.reports.outcomes import MALFORMED
 from ilde.runs import RunDirectory, RunState
+from ilde.runs.directory import CONFIG
 
 FolderState: TypeAlias = RunState | Literal["new"]
 
@@ -30,29 +32,81 @@ class Reached:
 
 def reached(folder: Path) -> Reached:
     """Look at a run, which another process, here or elsewhere, may be writing."""
-    if not (folder / "config.json").is_file():
+    if not (folder / CONFIG).is_file():
         return Reached()
     run = RunDirectory.read(folder)
     status, timing = run.status, run.timing.last() or {}
     steps = status.env_steps if status.state == "finished" else timing.get("env_steps", status.env_steps)
+    if status.state == "finished" and run.owes_evaluation:
+        remedy = f"`ilde resume {folder}` measures it again" if run.resumable else "restore it from a copy"
+        raise UserError(f"{run.evaluations.path}: a finished run without its last evaluation; {remedy}")
     return Reached(status.state, steps, timing.get("time/steps_per_second"), _score(run))
 
 
 def _score(run: RunDirectory) -> float | None:
-    final = [row["mean"] for row in run.evaluations.rows() if row["final"] and row["greedy"]]
+    try:
+        final = [row["mean"] for row in run.evaluations.rows() if row["final"] and row["greedy"]]
+    except MALFORMED as error:
+        why = f"cannot be read ({type(error).__name__}: {error})"
+        raise UserError(f"{run.evaluations.path}: {why}; restore it from a copy") from None
     return final[-1] if final else (run.metrics.last() or {}).get("score/raw")
 
 
-def refuse_changes(cells: Sequence[Cell], out: Path) -> None:
-    """Refuse to go on with runs that were begun with other settings; those that a method does not read do not count."""
-    if (out / "config.json").exists():
+@dataclass(frozen=True)
+class Survey:
+    """What the folders of a study tell before anything goes on."""
+
+    reached: Mapping[str, Reached]
+    """How far each run is, by id; not of those that are refused."""
+    refused: Mapping[str, str]
+    """Why the others cannot be gone on with, and what helps."""
+
+
+def survey(cells: Sequence[Cell], out: Path) -> Survey:
+    """Look at every run of a study; raises where none of them can be gone on with."""
+    if (out / CONFIG).exists():
         raise UserError(f"{out}: holds a single run; choose another --out for a study")
+    found: dict[str, Reached] = {}
+    refused: dict[str, str] = {}
+    changes: dict[str, str] = {}
     for cell in cells:
         folder = out / cell.id
-        if (folder / "config.json").is_file():
-            begun = dict(leaves(to_dict(from_dict(RunConfig, RunDirectory.read(folder).config))))
-            foreign = find_method(cell.config.method).foreign_settings
-            for name, value in leaves(to_dict(cell.config)):
-                if begun[name] != value and not name.startswith(foreign):
-                    change = f"was begun with {name} {begun[name]}, the study now says {value}"
-                    raise UserError(f"{folder}: {change}; choose another --out or put the setting back")
+        try:
+            if change := _change(cell, folder):
+                refused[cell.id] = changes[_row(cell)] = change
+            else:
+                found[cell.id] = reached(folder)
+        except UserError as error:
+            refused[cell.id] = f"{error}, or move {folder} away to begin it anew"
+    new = {name for name, run in found.items() if run.state == "new"}
+    # Seeds with other settings than those of their row would be no part of it.
+    refused |= {cell.id: changes[_row(cell)] for cell in cells if cell.id in new and _row(cell) in changes}
+    if len(refused) == len(cells):
+        raise UserError(refused[cells[0].id])
+    return Survey({name: run for name, run in found.items() if name not in refused}, refused)
+
+
+def _row(cell: Cell) -> str:
+    """What the seeds of a study share of their ids."""
+    return cell.id.rpartition("/")[0]
+
+
+def _change(cell: Cell, folder: Path) -> str | None:
+    """The setting that a run was begun with otherwise; those that its method does not read do not count."""
+    if not (folder / CONFIG).is_file():
+        return None
+    begun, foreign = _begun(folder), find_method(cell.config.method).foreign_settings
+    for name, value in leaves(to_dict(cell.config)):
+        if begun[name] != value and not name.startswith(foreign):
+            change = f"was begun with {name} {begun[name]}, the study now says {value}"
+            return f"{folder}: {change}; choose another --out or put the setting back"
+    return None
+
+
+def _begun(folder: Path) -> dict[str, Any]:
+    """The settings of a run, by their dotted names, with today's defaults for what has come since."""
+    config = RunDirectory.read(folder).config
+    try:
+        return dict(leaves(to_dict(from_dict(RunConfig, config))))
+    except UserError as error:
+        raise UserError(f"{folder / CONFIG}: not the settings of a run ({error}); restore it from a copy") from None

@@ -18,10 +18,13 @@ from ilde.envs import canonical_env_id
 from ilde.methods import find_method
 from ilde.prepare import uses_demos
 from ilde.rewards.expression import parse_expression
+from ilde.runs.directory import CONFIG
 from ilde.settings import Setting, compose
 
 RESERVED = ("method", "env", "preset", "seed")
 """Settings with a key of their own in a study, which overrides must leave alone."""
+TAKEN = ("lock", CONFIG)
+"""Files that a study's folder may hold or must not, which no task's folder can be named after."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 
@@ -93,11 +96,12 @@ class Grid:
         if any(seed < 0 for seed in self.seeds):
             raise UserError(f"seeds: {min(self.seeds)} is negative")
         for index, task in enumerate(self.tasks):
-            _check_name(f"tasks[{index}].name", task.label)
+            _check_name(f"tasks[{index}].name", task.label, TAKEN)
         for index, variant in enumerate(self.variants):
             _check_name(f"variants[{index}].name", variant.name)
         self._check_lists()
         self._check_choices()
+        self._check_settings()
 
     def _check_lists(self) -> None:
         lists = {
@@ -120,9 +124,22 @@ class Grid:
                 stranger = next((method for method in entry.methods if method not in self.methods), None)
                 if stranger is not None:
                     raise UserError(f"{key}[{index}].methods: {stranger!r} is not among the study's methods")
-                reserved = next((name for name, _ in entry.overrides if name.replace("-", "_") in RESERVED), None)
-                if reserved is not None:
-                    raise UserError(f"{key}[{index}].overrides: {reserved} has a key of its own in a study")
+        if all(task.methods for task in self.tasks):
+            idle = set(self.methods).difference(*(task.methods for task in self.tasks))
+            if idle:
+                raise UserError(f"methods: no task tries {min(idle)}; leave it out or name it in a task's methods")
+
+    def _check_settings(self) -> None:
+        tasks = [(f"tasks[{n}]", task.overrides, task.settings) for n, task in enumerate(self.tasks)]
+        variants = [(f"variants[{n}]", v.overrides, v.overrides) for n, v in enumerate(self.variants)]
+        for place, overrides, settings in (*tasks, *variants):
+            reserved = next((name for name, _ in overrides if _spelled(name) in RESERVED), None)
+            if reserved is not None:
+                raise UserError(f"{place}.overrides: {reserved} has a key of its own in a study")
+            names = [_spelled(name) for name, _ in settings]
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise UserError(f"{place}.overrides: {twice} stands twice; leave one out")
 
     def cells(self) -> tuple[Cell, ...]:
         """Its runs; a setting that makes no sense is named."""
@@ -147,17 +164,17 @@ class Grid:
 
 
 def check_demos(cells: Sequence[Cell]) -> None:
-    """Refuse runs whose demonstrations are missing or cannot be read, before any of them begins."""
-    known: set[str] = set()
+    """Refuse runs whose demonstrations are missing, cannot be read or show another environment, before any begins."""
+    known: set[tuple[str, str]] = set()
     for cell in cells:
-        demos = cell.config.demos
-        if not uses_demos(cell.config) or demos in known:
+        demos, env = cell.config.demos, cell.config.env
+        if not uses_demos(cell.config) or (demos, env) in known:
             continue
         with naming(f"{cell.id}: demos"):
             if demos is None:
                 raise UserError(f"missing, and {cell.config.method} learns from them; name a bundled set or a file")
-            resolve(demos)
-            known.add(demos)
+            resolve(demos).check_recorded_on(env, demos)
+            known.add((demos, env))
 
 
 @contextmanager
@@ -180,6 +197,13 @@ def _seeded(row: Cell, seed: int) -> Cell:
     return replace(row, id=f"{row.id}/seed-{seed}", config=replace(row.config, seed=seed))
 
 
-def _check_name(key: str, name: str) -> None:
+def _spelled(name: str) -> str:
+    """A setting's name in the one spelling that configurations have."""
+    return name.replace("-", "_")
+
+
+def _check_name(key: str, name: str, taken: Sequence[str] = ()) -> None:
     if not _NAME.fullmatch(name):
         raise UserError(f"{key}: {name!r} cannot be a folder; use small letters, digits, '.', '_' and '-'")
+    if name in taken:
+        raise UserError(f"{key}: {name!r} is a file's name in the folder of a study; choose another")

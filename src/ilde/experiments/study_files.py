@@ -51,7 +51,7 @@ def _parse(path: Path) -> dict[str, Any]:
             case ".toml":
                 document = tomllib.loads(path.read_text(encoding="utf-8"))
             case ".json":
-                document = json.loads(path.read_text(encoding="utf-8"))
+                document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_each_once)
             case _:
                 raise UserError(f"{path}: a study is a .toml or .json file")
     except (OSError, ValueError) as error:  # what both parsers raise is a ValueError, and so is bad UTF-8
@@ -59,6 +59,15 @@ def _parse(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise UserError(f"{path}: is not a table of keys; see docs/scaling.md")
     return document
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, which may name a key twice, where TOML may not."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"{next(key for key in keys if keys.count(key) > 1)} stands twice")
+    return values
 
 
 def _grid(table: _Table, stem: str) -> Grid:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ilde.data import UserError
 from ilde.reports.outcome_files import load_outcomes
 from ilde.reports.outcomes import Outcome, canonical, read_outcome
 from ilde.runs.directory import CONFIG, STATUS
+
+KEPT = "*.outcomes.json"
+"""Names of files of outcomes in a folder; one of another name is read where it is named itself."""
+_OF_THE_RUN = tuple(field.name for field in fields(Outcome) if field.name not in ("run", "lows"))
+"""What is equal in two records of one run; older files have no `lows`."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,7 @@ class Gathered:
     folders: Mapping[str, Path]
     """Where the run of an outcome lies; one out of a file has no folder."""
     skipped: Mapping[str, str]
-    """Folders that could not be read, and why."""
+    """Folders, and files of outcomes within folders, that could not be read, and why."""
 
 
 def gather(sources: Sequence[Path], looked: Callable[[str], None] = lambda name: None) -> Gathered:
@@ -29,22 +34,52 @@ def gather(sources: Sequence[Path], looked: Callable[[str], None] = lambda name:
     outcomes: list[Outcome] = []
     folders: dict[str, Path] = {}
     skipped: dict[str, str] = {}
-    for source in sources:
-        if source.is_file():
-            outcomes += load_outcomes(source)
     for name, folder in _named_runs(source for source in sources if not source.is_file()).items():
         looked(name)
         try:
             outcome = read_outcome(folder, name)
             folders[name] = folder
-            if outcome not in outcomes:  # a file may have kept this very run: twice it would pass for two seeds
-                outcomes.append(outcome)
+            _add([outcome], outcomes)
         except UserError as error:
-            skipped[name] = str(error).removeprefix(f"{folder}: ").removeprefix(f"{folder}/")
+            skipped[name] = _reason(error, folder)
+    # After the folders: of a run in both, the one that can be filmed is told.
+    for name, file in _kept_files(sources):
+        try:
+            _add(load_outcomes(file), outcomes)
+        except UserError as error:
+            if file in sources:
+                raise
+            skipped[name] = _reason(error, file)
     if not outcomes:
+        why = next((f" ({name}: {reason})" for name, reason in skipped.items()), "")
         where = ", ".join(map(str, sources))
-        raise UserError(f"{where}: no run that can be read; name folders that `ilde train` wrote, or their parent")
+        raise UserError(f"{where}: no run that can be read{why}; name folders that `ilde train` wrote, or their parent")
     return Gathered(canonical(outcomes), folders, skipped)
+
+
+def _add(found: Iterable[Outcome], outcomes: list[Outcome]) -> None:
+    """Take what is not there yet: a run in a file and in a folder, or in two files, would pass for two seeds."""
+    for outcome in found:
+        if not any(_same_run(outcome, other) for other in outcomes):
+            outcomes.append(outcome)
+
+
+def _same_run(one: Outcome, two: Outcome) -> bool:
+    """Whether two records are equal but for where they were found."""
+    return all(getattr(one, name) == getattr(two, name) for name in _OF_THE_RUN)
+
+
+def _reason(error: UserError, place: Path) -> str:
+    return str(error).removeprefix(f"{place}: ").removeprefix(f"{place}/")
+
+
+def _kept_files(sources: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """Files of outcomes that were named, then those below folders, under names that tell nothing of the machine."""
+    yield from ((source.name, source) for source in sources if source.is_file())
+    for root in (source.resolve() for source in sources if source.is_dir()):
+        for file in sorted(root.rglob(KEPT)):
+            if file.is_file():
+                yield (root.name / file.relative_to(root)).as_posix(), file
 
 
 def _named_runs(sources: Iterable[Path]) -> dict[str, Path]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,7 +15,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias, final
+from typing import Any, Literal, Self, TypeAlias, final, get_args
 
 from ilde.data import HindranceError, UserError
 from ilde.envs.base import State
@@ -30,7 +29,7 @@ from ilde.runs.checkpoint import (
     prune,
     write_checkpoint,
 )
-from ilde.runs.durable import FolderLock, sync, write_atomically
+from ilde.runs.durable import FolderLock, nearest, sync, write_atomically
 from ilde.runs.journal import Journal
 
 RunState: TypeAlias = Literal["running", "finished", "interrupted", "failed"]
@@ -151,9 +150,22 @@ class RunDirectory:
         """How far the run said it had come; a killed one still says `running`."""
         content = _read_json(self.path / STATUS)
         try:
-            return Status(**content)
+            status = Status(**content)
+            if status.state not in get_args(RunState) or type(status.env_steps) is not int:
+                raise TypeError(f"state {status.state!r} at {status.env_steps!r} steps")
+            return status
         except TypeError as error:
             raise UserError(f"{self.path / STATUS}: {error}; restore it from a copy of the run") from None
+
+    @property
+    def owes_evaluation(self) -> bool:
+        """Whether the last evaluation is missing, of a finished run because its journal was lost."""
+        return not any(row.get("final") and row.get("greedy") for row in self.evaluations.rows())
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a resume goes on from a checkpoint; else it begins at the start, and forgets all rows."""
+        return bool(checkpoint_steps(self.checkpoints))
 
     def set_status(self, state: RunState, env_steps: int, message: str = "") -> None:
         """Say how far the run has come."""
@@ -243,22 +255,22 @@ def _writing(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in LASTING:
             raise HindranceError(f"{path}: cannot be written ({error.strerror}); mend that and try again") from error
-        message = f"cannot be written ({error.strerror}); make {_nearest(path)} writable or choose another folder"
+        message = f"cannot be written ({error.strerror}); make {nearest(path)} writable or choose another folder"
         raise UserError(f"{path}: {message}") from error
 
 
 def _check_free(path: Path) -> None:
     if (path / CONFIG).exists():
         raise UserError(f"{path}: already holds a run; `ilde resume {path}` goes on with it, or choose another --out")
-    if not _nearest(path).is_dir():
-        raise UserError(f"{path}: {_nearest(path)} is a file; choose another --out")
+    if not nearest(path).is_dir():
+        raise UserError(f"{path}: {nearest(path)} is a file; choose another --out")
     others = [entry.name for entry in path.glob("[!.]*") if entry.name not in OWN_NAMES]
     if others:
         raise UserError(f"{path}: holds other files ({min(others)}); choose a new or empty folder as --out")
 
 
 def _check_space(path: Path, required_bytes: int) -> None:
-    total, _, free = shutil.disk_usage(_nearest(path))
+    total, _, free = shutil.disk_usage(nearest(path))
     # What has no room at all, such as /proc, is no full disk: writing to it says more.
     if total and free < required_bytes:
         needs = f"{free / 2**20:,.0f} MiB free, this run needs {required_bytes / 2**20:,.0f} MiB"
@@ -268,12 +280,6 @@ def _check_space(path: Path, required_bytes: int) -> None:
 def _check_run(path: Path) -> None:
     if not (path / CONFIG).is_file():
         raise UserError(f"{path}: not a run (no {CONFIG}); name a folder that `ilde train` wrote")
-
-
-def _nearest(path: Path) -> Path:
-    """What there already is of a path: itself or the first of its parents."""
-    # `os.path.exists` answers False where a parent must not be looked into; `Path.exists` would raise.
-    return next(there for there in (path, *path.absolute().parents) if os.path.exists(there))
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from ilde.data import HindranceError
 
@@ -25,6 +26,19 @@ def write_atomically(path: Path, content: bytes) -> None:
     sync(temporary)
     os.replace(temporary, path)
     sync(path.parent)
+
+
+def nearest(path: Path) -> Path:
+    """What there already is of a path: itself or the first of its parents."""
+    # `os.path.exists` answers False where a parent must not be looked into; `Path.exists` would raise.
+    return next(there for there in (path, *path.absolute().parents) if os.path.exists(there))
+
+
+def probe(folder: Path) -> None:
+    """Meet, before any work, the `OSError` of writing into a folder that is there or is yet to be made."""
+    # Permissions alone do not say it: file systems are read-only, out of reach, or not really there.
+    with TemporaryFile(dir=nearest(folder)):
+        pass
 
 
 class FolderLock:

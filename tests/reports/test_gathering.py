@@ -1,0 +1,71 @@
+"""What is read of the places that were named: runs, files that kept runs, and each run once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made_outcomes import outcome
+from made_runs import make_run
+
+from ilde.data import UserError
+from ilde.reports.gathering import gather
+from ilde.reports.outcome_files import load_outcomes, save_outcomes
+from ilde.reports.thinned import Curve
+
+
+def keep(runs: Path, file: Path) -> Path:
+    save_outcomes(gather([runs]).outcomes, file)
+    return file
+
+
+def test_a_file_of_outcomes_hides_no_run_beside_it(tmp_path: Path) -> None:
+    keep(make_run(tmp_path / "elsewhere" / "a", seed=0), tmp_path / "here" / "deep" / "old.outcomes.json")
+    make_run(tmp_path / "here" / "b", seed=1)
+    assert [outcome.seed for outcome in gather([tmp_path / "here"]).outcomes] == [0, 1]
+
+
+def test_a_run_in_a_folder_and_in_files_counts_once_under_the_folders_name(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        make_run(tmp_path / "study" / str(seed), seed=seed)
+    for name in ("one", "two"):
+        keep(tmp_path / "study", tmp_path / f"{name}.outcomes.json")
+    gathered = gather([tmp_path / "one.outcomes.json", tmp_path])
+    assert [outcome.run for outcome in gathered.outcomes] == [f"{tmp_path.name}/study/{seed}" for seed in (0, 1)]
+    assert set(gathered.folders) == {outcome.run for outcome in gathered.outcomes}
+
+
+def test_a_run_in_two_files_counts_once(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run")
+    files = [keep(run, tmp_path / "kept" / f"{name}.outcomes.json") for name in ("one", "two")]
+    for sources in (files, [tmp_path / "kept"]):
+        assert len(gather(sources).outcomes) == 1
+
+
+def test_a_run_counts_once_beside_a_file_that_was_kept_before_records_had_lows(tmp_path: Path) -> None:
+    low = Curve((1,), (2.0,))
+    runs = [replace(outcome("ilde", 0, 1.0), training=low, lows=lows) for lows in (low, Curve())]
+    for name, run in zip(("new", "old"), runs, strict=True):
+        save_outcomes([run], tmp_path / f"{name}.outcomes.json")
+    assert "lows" not in (tmp_path / "old.outcomes.json").read_text()
+    assert load_outcomes(tmp_path / "new.outcomes.json") == (runs[0],)
+    assert load_outcomes(tmp_path / "old.outcomes.json") == (runs[1],)
+    assert gather([tmp_path]).outcomes == (runs[0],)
+
+
+def test_a_damaged_file_in_a_folder_is_skipped_and_one_that_was_named_is_a_mistake(tmp_path: Path) -> None:
+    make_run(tmp_path / "run")
+    damaged = tmp_path / "bad.outcomes.json"
+    damaged.write_text("{")
+    gathered = gather([tmp_path])
+    assert len(gathered.outcomes) == 1
+    assert gathered.skipped[f"{tmp_path.name}/bad.outcomes.json"].startswith("not a file of outcomes (")
+    with pytest.raises(UserError, match=r"bad\.outcomes\.json: not a file of outcomes"):
+        gather([damaged, tmp_path])
+
+
+def test_where_nothing_can_be_read_the_reason_is_said(tmp_path: Path) -> None:
+    (make_run(tmp_path / "bad") / "status.json").write_text("{")
+    with pytest.raises(UserError, match=r"no run that can be read \(.*/bad: status\.json: cannot be read"):
+        gather([tmp_path])
