@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -75,6 +77,89 @@ def test_equal_seeds_learn_equal_policies_and_others_do_not() -> None:
     one, two, other = (corridor(seed=seed).learn(64) for seed in (5, 5, 6))
     assert same(weights(one), weights(two))
     assert not same(weights(one), weights(other))
+
+
+UPDATE = SMALL.background_steps + 16
+"""Steps that an environment alone takes until the end of the first update; the walk before the fit counts."""
+
+
+class Breaking(Corridor):
+    """Runs what is due at one of its steps."""
+
+    due: Callable[[], None] = staticmethod(lambda: None)
+    at = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken = 0
+
+    def step(self, action: Any) -> Any:
+        self.taken += 1
+        if self.taken == type(self).at:
+            type(self).due()
+        return super().step(action)
+
+
+def breaking(at: int, due: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> Imitator:
+    monkeypatch.setattr(Breaking, "at", at)
+    monkeypatch.setattr(Breaking, "due", staticmethod(due))
+    demos = corridor_demos()
+    demos = replace(demos, env_id="Breaking", header=replace(demos.header, env_id="Breaking"))
+    return Imitator(Breaking, demos, config=replace(QUICK, num_envs=1))
+
+
+def ctrl_c(times: int = 1) -> None:
+    for _ in range(times):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_waits_for_the_update_and_learning_goes_on_as_if_it_had_never_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    undisturbed = breaking(-1, ctrl_c, monkeypatch).learn(48)
+    agent = breaking(UPDATE + 5, ctrl_c, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(48)
+    assert agent.env_steps == 2 * 16
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    agent.learn(16)
+    assert same(weights(agent), weights(undisturbed))
+
+
+def test_what_broke_off_in_an_update_goes_on_after_saving_and_loading(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    agent = breaking(UPDATE + 5, partial(ctrl_c, 2), monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(48)
+    assert agent.env_steps == 16
+    with pytest.raises(UserError, match="broken off in the middle of learning; save what was learned and load it"):
+        agent.learn(48)
+    agent.save(tmp_path / "run")
+    monkeypatch.setattr(Breaking, "at", -1)
+    loaded = Imitator.load(tmp_path / "run", env=Breaking)
+    assert same(weights(loaded), weights(agent))
+    assert loaded.learn(16).env_steps == 32
+
+
+def test_what_broke_off_in_the_fit_is_not_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = corridor()
+    with monkeypatch.context() as patched:
+        patched.setattr(agent._trainer, "fit", lambda *demos: ctrl_c())
+        with pytest.raises(KeyboardInterrupt):
+            agent.learn(64)
+    with pytest.raises(UserError, match="make a new Imitator"):
+        agent.learn(64)
+
+
+def test_whoever_handles_ctrl_c_goes_on_handling_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[int] = []
+    former = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        assert breaking(UPDATE + 5, ctrl_c, monkeypatch).learn(48).env_steps == 48
+    finally:
+        signal.signal(signal.SIGINT, former)
+    assert heard == [signal.SIGINT]
 
 
 def test_a_single_observation_gives_a_single_action() -> None:

@@ -15,7 +15,7 @@ ROOT = Path(ilde.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("data", "randomness", "allocation", "patience"),
+    ("data", "randomness", "allocation", "patience", "interrupts"),
     ("envs", "nets", "methods", "fields", "limits", "theory"),
     ("demos", "runs"),
     ("rewards", "learners", "acting"),

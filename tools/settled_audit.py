@@ -1,14 +1,13 @@
-"""Does what changes for good show where points are scored? A candidate for the curiosity, judged before any training.
+"""Does what changes for good show where points are scored? `rewards.generative.settled_steps`, judged without training.
 
     python tools/settled_audit.py demon_attack qbert --json results/settled-audit.json
     python tools/settled_audit.py --from results/settled-audit.json --markdown results/settled-audit.md
 
 Most of what changes on a screen changes back: whatever moves, flickers, flashes. Of the model's error on each feature
-the candidate pays only that part by which all of so many states from a step on differ from all of as many before it,
+that reading pays only that part by which all of so many states from a step on differ from all of as many before it,
 within one life: a counter, a cube's colour, something that is gone. The first reading of each game pays the error
 whole, as a comparison, and in the 60 steps before a death the median at most. The model is fitted to a tenth of a life
-and adds what it predicts to the state; features are floored at the median spread and limited to 5 spreads. No reward of
-the library does this; nothing is trained here.
+and adds what it predicts to the state; features are floored at the median spread and limited to 5 spreads.
 
 Along random play: `points` and `soon`, the correlation of its discounted returns with those of the points (0.99 and
 0.94 a step, each ending with a life); `near points`, the part of the pay that falls on a step that scores and the 8
@@ -145,11 +144,18 @@ def table(document: dict[str, Any]) -> WordTable:
     return WordTable("What changes for good, and points", columns, tuple(lines), document["notes"])
 
 
+UNMARKED = (
+    "a recording does not mark lost lives: along the demonstrator's game what a death changes counts as changed for "
+    "good, which training cuts off, so that those four columns are too high where lives are lost"
+)
+
+
 def _measured(games: list[str], seed: int) -> dict[str, Any]:
     notes = [
         f"points, soon, near points: along random play, {NUM_ENVS} games, seed {seed}; then the mean pay of a step in "
         "that of random play, and in brackets scoring steps in a thousand",
         f"`{SETTINGS}`",
+        UNMARKED,
     ]
     command = " ".join(["python tools/settled_audit.py", *games, f"--seed {seed}"])
     return {"command": command, "notes": notes, "games": [measure(game, seed) for game in games]}

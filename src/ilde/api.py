@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +26,7 @@ from ilde.envs import EnvLike, canonical_env_id, simulator_versions
 from ilde.envs.base import Array
 from ilde.envs.names import is_atari
 from ilde.evaluation import Evaluation
+from ilde.interrupts import interrupts_held
 from ilde.launch import (
     Evaluator,
     Listener,
@@ -94,6 +96,8 @@ class Imitator:
         self._trainer, self._demos = build(settings, env=self._source, demos=in_memory)
         self._trainer.config = replace(settings, env=self._trainer.envs.env_id)
         self._fitted = False
+        self._broken_off = False
+        """Whether an earlier call ended in the middle of a fit or an update."""
         self._rows: list[tuple[int, Metrics]] = []
         self._final: dict[bool, Evaluation] = {}
         self._evaluations: list[dict[str, Any]] = []
@@ -124,23 +128,35 @@ class Imitator:
         """Learn for this many agent steps, rounded up to whole rollouts.
 
         The learning rate falls over all steps asked for so far: a second call raises it again, then lets it fall.
+        Ctrl-C takes effect after the update in progress, and a further call goes on; a second one breaks off at once.
         """
         total_timesteps = _whole("total_timesteps", total_timesteps)
+        if self._broken_off:
+            remedy = "save what was learned and load it, for new games" if self._fitted else "make a new Imitator"
+            raise UserError(f"an earlier call was broken off in the middle of learning; {remedy}")
         trainer, listener = self._trainer, listener or Silent()
         # What was measured of the end is no longer what is.
         self._final, self._evaluations = {}, [row for row in self._evaluations if not row["final"]]
         trainer.config = replace(trainer.config, steps=trainer.env_steps + total_timesteps)
         if not self._fitted:
-            self._rows.append((0, fit(trainer, self._demos)))
+            self._rows.append((0, self._unbroken(lambda: fit(trainer, self._demos))))
             self._fitted = True
         first, began = trainer.env_steps, time.perf_counter()
         while not trainer.done:
-            metrics = trainer.iterate()
-            metrics |= scores(metrics, self.demonstrator)
-            self._rows.append((trainer.env_steps, metrics))
+            with interrupts_held():
+                metrics = self._unbroken(trainer.iterate)
+                metrics |= scores(metrics, self.demonstrator)
+                self._rows.append((trainer.env_steps, metrics))
             speed = (trainer.env_steps - first) / max(time.perf_counter() - began, 1e-9)
             listener.progressed(Progress(trainer.env_steps, trainer.config.steps, metrics, speed, 0.0))
         return self
+
+    def _unbroken(self, learn: Callable[[], Metrics]) -> Metrics:
+        """Learn, and remember if that breaks off: simulators may then stand in the middle of a step."""
+        self._broken_off = True
+        metrics = learn()
+        self._broken_off = False
+        return metrics
 
     def predict(
         self, obs: Any, deterministic: bool = True, *, state: None = None, episode_start: object = None
