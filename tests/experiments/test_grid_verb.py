@@ -48,6 +48,28 @@ def test_a_dry_run_shows_commands_that_can_be_typed(
     assert "the first of 2 commands" in shown
 
 
+def test_some_runs_of_a_study_are_chosen_by_their_ids(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+
+    def ids(*patterns: str) -> list[str]:
+        document = grid_json(capsys, study, "--out", out, "--seeds", "0..11", "--dry-run", "--only", *patterns)
+        return [run["id"] for run in document["runs"]]
+
+    assert ids("*/seed-1") == [f"{RUN}/seed-1"]
+    # In the study's own order, each once.
+    assert ids("*/seed-1?", f"{RUN}/seed-0", "*/seed-10") == [f"{RUN}/seed-{seed}" for seed in (0, 10, 11)]
+    words = ["grid", str(study), "--out", str(out), "--only"]
+    assert main([*words, f"{RUN}/sed-1"]) == 2
+    assert capsys.readouterr().err == f"ilde: --only {RUN}/sed-1: matches no run; did you mean {RUN}/seed-1?\n"
+    assert main([*words, "*/seed-0", "*/ppo/*"]) == 2
+    assert "--only */ppo/*: matches no run; " in capsys.readouterr().err
+    assert not out.exists()
+    assert main([*words, "*/seed-1"]) == 0
+    assert [run.name for run in (out / RUN).iterdir() if run.is_dir()] == ["seed-1"]
+
+
 def test_a_study_whose_time_is_up_says_how_to_go_on_and_a_finished_one_needs_no_time(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -168,6 +168,19 @@ def test_a_table_that_cannot_be_kept_in_the_end_is_printed(
     assert said.err == f"ilde: {kept}: cannot be written (No space left on device); choose another file\n"
 
 
+def test_a_dry_run_shows_the_runs_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["reproduce", "atari", "--budget", "hours", "--only", "krull/ilde*/seed-0", "--dry-run"]
+    assert main([*words, "--json", "--out", str(tmp_path / "out")]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["study"] == "atari-hours"
+    methods = [run["id"].split("/")[1] for run in document["runs"]]
+    assert sorted(methods) == ["ilde", "ilde-no-bonus", "ilde-no-curiosity", "ilde-no-imitation"]
+    assert not (tmp_path / "out").exists()
+    assert main([*words, "--markdown", "t.md"]) == 2
+    assert "--markdown: no effect, since --dry-run measures nothing" in capsys.readouterr().err
+    assert main(["reproduce", "demo-lengths", "--dry-run"]) == 2
+
+
 def test_the_list_of_tables_takes_no_options_of_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "list", "--from", str(RESULTS)]) == 2
     assert "--from: no effect, since list runs and reads nothing; leave it out" in capsys.readouterr().err

@@ -25,11 +25,6 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="the study's folder (default: runs/NAME)")
     parser.add_argument("--seeds", metavar="SEEDS", help="instead of the study's own: 0..3, or a list, 0,2,5")
     engine_arguments(parser)
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="show the runs and the first one's command, with --json all of them, and begin none",
-    )
 
 
 def engine_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,12 +44,18 @@ def engine_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--address", metavar="HOST:PORT", help="ray: an existing cluster (default: a new one, here)")
     parser.add_argument("--cpus", type=amount, metavar="C", help="ray: CPUs of each run (default: 2)")
     parser.add_argument("--gpus", type=amount, metavar="G", help="ray: GPUs of each run (default: a fair part)")
+    parser.add_argument("--only", nargs="+", default=(), metavar="ID", help="some of the runs: 'hopper-v4/*/seed-0'")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="show the runs and the first one's command, with --json all of them, and begin none",
+    )
 
 
 def run_grid(args: argparse.Namespace) -> int:
     """Carry out what is left of a study."""
     from ilde.cli.campaigns import carry_out, outcomes, print_outcomes
-    from ilde.experiments.grid import check_demos, naming
+    from ilde.experiments.grid import check_demos, chosen, naming
     from ilde.experiments.study_files import find_study
     from ilde.settings import parse_seeds
 
@@ -62,11 +63,11 @@ def run_grid(args: argparse.Namespace) -> int:
     grid = find_study(args.study)
     if args.seeds is not None:
         grid = replace(grid, seeds=parse_seeds(args.seeds, mark="--"))
-    cells, out = grid.cells(), args.out or Path("runs") / grid.name
+    cells, out = chosen(grid.cells(), args.only), args.out or Path("runs") / grid.name
     with naming(args.study):
         check_demos(cells)
     if args.dry_run:
-        return _show(grid, cells, out, as_json=args.json)
+        return show(grid, cells, out, as_json=args.json)
     standings, code = carry_out(
         cells,
         out,
@@ -104,7 +105,7 @@ def make_engine(args: argparse.Namespace, cells: Sequence[Cell]) -> Engine:
     return RayEngine(args.address, jobs=args.jobs, cpus=args.cpus, gpus=args.gpus, use_gpus=use_gpus)
 
 
-def _show(grid: Grid, cells: Sequence[Cell], out: Path, *, as_json: bool) -> int:
+def show(grid: Grid, cells: Sequence[Cell], out: Path, *, as_json: bool) -> int:
     """Print what would be done."""
     from ilde.experiments.folders import Reached, survey
     from ilde.settings import spelled

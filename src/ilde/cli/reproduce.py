@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ilde.cli.grid import check_engine, engine_arguments, make_engine
+from ilde.cli.grid import check_engine, engine_arguments, make_engine, show
 from ilde.cli.printing import print_json
 from ilde.cli.report import print_words, read_runs
 from ilde.cli.verbs import UsageError, Verb
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 SMALLEST = "smoke"
 """The budget where none is named."""
-FOR_RUNS = ("--budget", "--out", "--jobs", "--retries", "--minutes", "--engine", "--address", "--cpus", "--gpus")
+FOR_RUNS = (
+    *("--budget", "--out", "--jobs", "--retries", "--minutes", "--engine", "--address", "--cpus", "--gpus"),
+    *("--only", "--dry-run"),
+)
 """Options that say something of runs to be made."""
 
 
@@ -50,6 +53,9 @@ def run_reproduce(args: argparse.Namespace) -> int:
         return _list(as_json=args.json)
     table = None if args.table == hypotheses.NAME else paper_table(args.table)
     _refuse_idle(args, table)
+    if args.dry_run and table is not None:
+        _refuse(args, ("--markdown",), "--dry-run measures nothing")
+        return _show(args, table)
     if args.markdown is not None:
         check_apart({"--out": _folder(args), "--markdown": args.markdown})
         check_file(args.markdown)
@@ -111,12 +117,12 @@ def _carry_out(args: argparse.Namespace, table: PaperTable, budget: str) -> tupl
     """What came of a table's runs, and the exit code."""
     from ilde.cli.campaigns import carry_out
     from ilde.data import UserError
-    from ilde.experiments.grid import check_demos
+    from ilde.experiments.grid import check_demos, chosen
     from ilde.experiments.paper.studies import paper_study
     from ilde.reports.gathering import Gathered
 
     check_engine(args)
-    cells = paper_study(table.name, budget).cells()
+    cells = chosen(paper_study(table.name, budget).cells(), args.only)
     check_demos(cells)
     out = _folder(args)
     title = f"{table.name}, budget {budget}, {len(cells)} runs in {out}"
@@ -137,6 +143,15 @@ def _carry_out(args: argparse.Namespace, table: PaperTable, budget: str) -> tupl
         if not code:
             raise
         return Gathered((), {}, {}), code  # stopped, or failed, before there was anything to read: that has been said
+
+
+def _show(args: argparse.Namespace, table: PaperTable) -> int:
+    """The runs of a table, and how far they are."""
+    from ilde.experiments.grid import chosen
+    from ilde.experiments.paper.studies import paper_study
+
+    grid = paper_study(table.name, args.budget or SMALLEST)
+    return show(grid, chosen(grid.cells(), args.only), _folder(args), as_json=args.json)
 
 
 def _list(*, as_json: bool) -> int:

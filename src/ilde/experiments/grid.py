@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 
 from ilde.config import RunConfig, find_preset
 from ilde.data import UserError
@@ -161,6 +163,16 @@ class Grid:
                 yield Cell(f"{task.label}/{method}/{variant.name}", config, task.label, variant.name)
             if self.plain or not variants:
                 yield Cell(f"{task.label}/{method}", plain, task.label)
+
+
+def chosen(cells: Sequence[Cell], patterns: Sequence[str]) -> tuple[Cell, ...]:
+    """The runs whose ids match one of some patterns, such as `krull/*/seed-0`; without any pattern all of them."""
+    for pattern in patterns:
+        if not any(fnmatchcase(cell.id, pattern) for cell in cells):
+            close = get_close_matches(pattern, [cell.id for cell in cells], 1)
+            hint = f"did you mean {close[0]}?" if close else f"the first is {cells[0].id}, --dry-run shows all"
+            raise UserError(f"--only {pattern}: matches no run; {hint}")
+    return tuple(cell for cell in cells if not patterns or any(fnmatchcase(cell.id, pattern) for pattern in patterns))
 
 
 def check_demos(cells: Sequence[Cell]) -> None:
