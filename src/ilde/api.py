@@ -128,7 +128,8 @@ class Imitator:
         """Learn for this many agent steps, rounded up to whole rollouts.
 
         The learning rate falls over all steps asked for so far: a second call raises it again, then lets it fall.
-        Ctrl-C takes effect after the update in progress, and a further call goes on; a second one breaks off at once.
+        Ctrl-C takes effect after the update in progress, and a further call goes on; a second one, or one while the
+        reward is fitted before the first update, breaks off at once, and this object learns no more.
         """
         total_timesteps = _whole("total_timesteps", total_timesteps)
         if self._broken_off:

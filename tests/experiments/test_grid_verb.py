@@ -58,8 +58,8 @@ def test_some_runs_of_a_study_are_chosen_by_their_ids(
         return [run["id"] for run in document["runs"]]
 
     assert ids("*/seed-1") == [f"{RUN}/seed-1"]
-    # In the study's own order, each once.
-    assert ids("*/seed-1?", f"{RUN}/seed-0", "*/seed-10") == [f"{RUN}/seed-{seed}" for seed in (0, 10, 11)]
+    # In the order of the patterns, each once: what is named first is run first.
+    assert ids("*/seed-1?", f"{RUN}/seed-0", "*/seed-10") == [f"{RUN}/seed-{seed}" for seed in (10, 11, 0)]
     words = ["grid", str(study), "--out", str(out), "--only"]
     assert main([*words, f"{RUN}/sed-1"]) == 2
     assert capsys.readouterr().err == f"ilde: --only {RUN}/sed-1: matches no run; did you mean {RUN}/seed-1?\n"

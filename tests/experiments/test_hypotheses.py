@@ -74,7 +74,9 @@ def test_what_makes_a_verdict_doubtful_is_said() -> None:
     cut = [replace(run, greedy=FinalScore(1000.0 + run.seed, 1.0, 1, capped=1)) for run in seeds("giril", CLEAR)]
     assert verdicts(cut, "giril above demonstrator") == ["undecided (episodes cut short)"]
     below_zero = seeds("giril", CLEAR, demonstrator=-5.0)
-    assert "no positive score" in verdicts(below_zero, "giril above demonstrator")[0]
+    assert verdicts(below_zero, "giril above demonstrator") == ["borne out"]  # no ratio is needed to be above
+    half = seeds("vail", CLEAR, demonstrator=-5.0)
+    assert "not positive" in verdicts(half, "vail below 50% of the demonstrator")[0]
 
 
 def test_a_method_with_another_reward_is_not_what_its_name_says() -> None:
@@ -90,9 +92,9 @@ def test_a_method_with_another_reward_is_not_what_its_name_says() -> None:
 
 def test_every_hypothesis_is_summed_up() -> None:
     notes = judge(seeds("vail", (300.0, 310.0, 290.0))).notes
-    assert len(notes) == len(hypotheses())
+    assert len(notes) == sum(len(hypothesis.trials) for hypothesis in hypotheses())
     said = "from fragments borne out (1 borne out, 6 not run); from whole episodes not run (4 not run)"
-    assert notes[0].endswith(f"will fail with limited demonstrations: {said}")
+    assert notes[0].endswith(f"will fail with limited demonstrations. vail below 50% of the demonstrator: {said}")
     assert all("from fragments not run (" in note for note in notes[1:])
 
 
@@ -135,6 +137,14 @@ def test_no_vote_is_taken_over_tasks(verdicts: list[Verdict], whole: str) -> Non
 def test_seeds_for_tuning_decide_nothing() -> None:
     tuned = [replace(run, seed=run.seed + 100) for run in seeds("vail", (300.0, 310.0, 290.0))]
     assert verdicts(tuned, "vail below 50% of the demonstrator") == []
+    assert judge(tuned).notes[0] == "left out: 3 runs on seeds from 100 up, which are for tuning"
+
+
+def test_the_halves_of_a_hypothesis_are_told_apart() -> None:
+    notes = judge([*seeds("ilde", CLEAR), *seeds("ilde-no-imitation", (500.0, 510.0))]).notes
+    first, second = (note for note in notes if note.startswith("H4"))
+    assert "ilde above ilde-no-imitation: from fragments borne out" in first
+    assert "wrong-demos equal ilde-no-imitation: from fragments not run" in second
 
 
 def test_the_published_verdicts_are_rebuilt_byte_for_byte() -> None:

@@ -179,6 +179,9 @@ def test_a_dry_run_shows_the_runs_of_a_table(tmp_path: Path, capsys: pytest.Capt
     assert main([*words, "--markdown", "t.md"]) == 2
     assert "--markdown: no effect, since --dry-run measures nothing" in capsys.readouterr().err
     assert main(["reproduce", "demo-lengths", "--dry-run"]) == 2
+    capsys.readouterr()
+    assert main([*words, "--address", "x:1"]) == 2
+    assert "--address is for --engine ray" in capsys.readouterr().err
 
 
 def test_the_list_of_tables_takes_no_options_of_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from made_outcomes import outcome, seeds
 
 from ilde.config import RunConfig, to_dict
 from ilde.demos import resolve
-from ilde.experiments.answers import ANOTHER_READING, READ_BY, asked
+from ilde.experiments.answers import ANOTHER_READING, EVERY, READ_BY, asked
 from ilde.experiments.paper import paper_table
 from ilde.experiments.quantities import IQM, SAMPLED
 from ilde.experiments.recordings import demonstrator_in_words, trained_steps
@@ -52,7 +52,7 @@ def test_the_papers_number_stands_beside_ours() -> None:
     ((paper, ours, interval, iqm, _, ratio, count, steps, verdict),) = lines("atari", runs, "ILDE")
     assert (paper, ours, interval) == ("11,453 ± 2,319", "2,000 ± 200", "1,503 to 2,497")
     assert (iqm, ratio, count, steps) == ("2,000", "2.22", "3", "400,000")
-    said = "above the demonstrator; the paper's number lies above our interval; no `entropy`, `random`, `constant`"
+    said = "above the demonstrator; the paper's number, at 50M steps, lies above our interval; no `entropy`, `random`"
     assert verdict.startswith(f"{READ}{said}")
 
 
@@ -77,21 +77,27 @@ def test_the_papers_number_is_held_against_our_interval() -> None:
         ((*_, verdict),) = lines("atari", seeds("ilde", scores, **GAME), "ILDE")
         return next((part for part in verdict.split("; ") if "paper" in part), "")
 
-    assert place(11_000.0, 12_000.0) == "the paper's number lies within our interval"
-    assert place(90_000.0, 90_001.0) == "the paper's number lies below our interval"
+    assert place(11_000.0, 12_000.0) == "the paper's number, at 50M steps, lies within our interval"
+    assert place(90_000.0, 90_001.0) == "the paper's number, at 50M steps, lies below our interval"
     assert place(11_453.0) == ""
 
 
-def test_one_seed_has_an_interval_of_its_episodes_which_says_so() -> None:
-    final = FinalScore(1000.0, 100.0, 4, kinds=4)
-    (row,) = lines("atari", [outcome("ilde", 0, 1.0, **GAME, greedy=final)], "ILDE")
-    # Student's t of three degrees of freedom is 3.182, times 100 over the root of four.
-    assert row[2] == "841 to 1,159 (its 4 episodes)"
-    alike = [outcome("ilde", 0, 1.0, **GAME, greedy=replace(final, kinds=2))]
-    assert lines("atari", alike, "ILDE")[0][2] == "841 to 1,159 (its 4 episodes of 2 kinds)"
-    assert lines("normalised", alike, "ILDE")[0][2] == "-"
-    cut = [outcome("ilde", 0, 1.0, **GAME, greedy=replace(final, capped=1))]
-    assert lines("atari", cut, "ILDE")[0][2] == "-"
+def test_one_seed_has_an_interval_of_its_games_which_says_so() -> None:
+    def interval(table: str = "atari", **final: Any) -> tuple[str, str]:
+        score = replace(FinalScore(1000.0, 100.0, 16, kinds=16), **final)
+        row = lines(table, [outcome("ilde", 0, 1000.0, **GAME, greedy=score)], "ILDE")[0]
+        return row[2], next((part for part in row[-1].split("; ") if "demonstrator" in part), "")
+
+    # Student's t of 15 degrees of freedom is 2.131, times 100 over the root of 16.
+    assert interval() == ("947 to 1,053 (its 16 episodes, 16 kinds)", "above the demonstrator by one seed")
+    # Games that are alike are no further evidence: 3.182 times 100 over the root of 4; 900 lies within.
+    few = ("841 to 1,159 (its 16 episodes, 4 kinds)", "not apart from the demonstrator by one seed")
+    assert interval(kinds=4) == few
+    assert interval(mean=700.0)[1] == "below the demonstrator by one seed"
+    assert interval(kinds=None)[0] == "947 to 1,053 (its 16 episodes, kinds not kept)"
+    assert interval(kinds=1) == ("-", "above the demonstrator by one seed")
+    assert interval("normalised")[0] == "-"
+    assert interval(capped=1) == ("-", "")
 
 
 def test_what_was_not_run_is_said() -> None:
@@ -166,6 +172,7 @@ def test_a_run_with_other_settings_than_the_table_asks_for_says_so() -> None:
     def remark(method: str, label: str, **changes: Any) -> str:
         return str(lines("atari", [outcome(method, 0, 700.0, **GAME | changes)], label)[0][-1].split("; ")[0])
 
+    unseen = {"demos": None, "fraction": 1.0, "variant": ()}
     assert remark("ilde", "ILDE") == READ.removesuffix("; ")
     clipped = {"variant": (*GAME["variant"], "rewards.features.clip=0.0")}
     assert remark("ilde", "ILDE", **clipped) == ANOTHER_READING
@@ -176,7 +183,12 @@ def test_a_run_with_other_settings_than_the_table_asks_for_says_so() -> None:
     assert remark("ilde", "ILDE", variant=(*GAME["variant"], "num_envs=16")) != ANOTHER_READING
     assert remark("ilde", "ILDE", preset="atari-short") != ANOTHER_READING
     assert remark("vail", "VAIL (r^k)", variant=("rewards.scale.terms=all",)) != ANOTHER_READING
-    unseen = {"demos": None, "fraction": 1.0, "variant": ()}
+    assert remark("vail", "VAIL (r^k)", variant=()) == ANOTHER_READING
+    assert remark("giril", "GIRIL", variant=GAME["variant"][:2]) != ANOTHER_READING  # scaled in any case but "none"
+    assert remark("giril", "GIRIL", variant=(*GAME["variant"][:2], "rewards.scale.terms=none")) == ANOTHER_READING
+    for setting in ("scale.total=False", "scale.discount=0.5", "scale.window=3.0", "background_steps=10"):
+        assert remark("entropy", "entropy", **unseen | {"variant": (f"rewards.{setting}",)}) == ANOTHER_READING
+    assert remark("constant", "constant", **unseen | {"variant": ("rewards.scale.terms=none",)}) != ANOTHER_READING
     assert remark("constant", "constant", **unseen) != ANOTHER_READING
     assert remark("random", "random", **unseen) != ANOTHER_READING
 
@@ -186,8 +198,8 @@ def test_every_term_says_which_settings_it_reads() -> None:
     settings = [
         name.removeprefix("rewards.") for name, _ in leaves(to_dict(RunConfig())) if name.startswith("rewards.")
     ]
-    prefixes = {prefix for own in READ_BY.values() for prefix in own}
-    assert {name for name in settings if not name.startswith(tuple(prefixes))} == {"background_steps"}
+    prefixes = {*EVERY, *(prefix for own in READ_BY.values() for prefix in own)}
+    assert {name for name in settings if not name.startswith(tuple(prefixes))} == {"scale.terms"}
     assert all(any(name.startswith(prefix) for name in settings) for prefix in prefixes)
 
 
@@ -201,7 +213,17 @@ def test_a_total_counts_what_the_table_asks_for() -> None:
     # Of the same reading more seeds count for more than more steps.
     single = outcome("ilde", 0, 9000.0, **GAME, env_steps=900_000)
     pair = seeds("ilde", (1800.0, 1800.0), **GAME)
-    assert lines("atari", [single, *pair], "ILDE", mean)[0][1] == "2.00 over 1 game run"
+    total = lines("atari", [single, *pair], "ILDE", mean)[0]
+    assert (total[1], total[6:8]) == ("2.00 over 1 game run", ("2", "400,000"))
+    # What has no ratio counts for nothing, however long it ran.
+    cut = outcome("ilde", 2, 1.0, **GAME, greedy=FinalScore(1.0, 1.0, 1, capped=1), env_steps=2_000_000)
+    assert lines("atari", [asked, cut], "ILDE", mean)[0][1] == "2.00 over 1 game run"
+
+
+def test_a_total_says_in_what_its_games_differ() -> None:
+    krull = GAME | {"task": "ALE/Krull-v5", "demos": "krull/one-life-v0", "demos_hash": "d" * 64}
+    runs = [*seeds("ilde", (1800.0, 1800.0), **GAME), outcome("ilde", 0, 450.0, **krull, env_steps=200_000)]
+    assert lines("atari", runs, "ILDE", "games above the expert")[0][6:8] == ("1 to 2", "200,000 to 400,000")
 
 
 def test_seeds_for_tuning_stand_in_no_table() -> None:

@@ -57,6 +57,31 @@ def test_a_dip_between_two_points_that_were_kept_counts() -> None:
     assert crossing([replace(run, lows=Curve())], 900.0) == Crossing(1, 1)
 
 
+def test_a_record_that_kept_dips_and_one_that_did_not_are_read_alike() -> None:
+    rows = [{"env_steps": step, "score": 1000.0} for step in range(1, 1001)]
+    rows[594]["score"] = 0.0
+    new = replace(outcome("ilde", 0, 1.0), training=curve(rows, "score"), lows=lows(rows, "score"))
+    old = replace(new, lows=Curve())
+    short = replace(old, training=Curve(STEPS, (1000.0,) * 4))
+    assert curve_read([new]) == curve_read([new], [new]) == curve_read([new], [short]) == "lowest training scores"
+    assert curve_read([new], [old]) == curve_read([old]) == curve_read([short]) == "training scores"
+    assert crossing([new], 900.0, curve_read([new], [old])) == crossing([old], 900.0)
+
+
+def test_the_lowest_scores_of_several_seeds_make_no_mean() -> None:
+    # Two seeds, one of them low at every other row, the other at the rows between: their mean is 100 throughout.
+    seeds = [
+        [{"env_steps": step, "score": 200.0 * ((step + shift) % 2)} for step in range(1, 400)] for shift in range(2)
+    ]
+    runs = [
+        replace(outcome("ilde", k, 1.0), training=curve(rows, "score"), lows=lows(rows, "score"))
+        for k, rows in enumerate(seeds)
+    ]
+    assert curve_read(runs) == "training scores"
+    assert crossing(runs, 100.0) == Crossing(1, 1)
+    assert crossing(runs[:1], 100.0) is None
+
+
 def test_a_curve_that_was_not_thinned_has_no_other_lows() -> None:
     rows = [{"env_steps": step, "score": float(step)} for step in range(100)]
     assert lows(rows, "score") == Curve()

@@ -13,6 +13,7 @@ from ilde.cli.report import print_words, read_runs
 from ilde.cli.verbs import UsageError, Verb
 
 if TYPE_CHECKING:
+    from ilde.experiments.grid import Cell, Grid
     from ilde.experiments.paper import PaperTable
     from ilde.reports.gathering import Gathered
 
@@ -117,14 +118,10 @@ def _carry_out(args: argparse.Namespace, table: PaperTable, budget: str) -> tupl
     """What came of a table's runs, and the exit code."""
     from ilde.cli.campaigns import carry_out
     from ilde.data import UserError
-    from ilde.experiments.grid import check_demos, chosen
     from ilde.experiments.paper.studies import paper_study
     from ilde.reports.gathering import Gathered
 
-    check_engine(args)
-    cells = chosen(paper_study(table.name, budget).cells(), args.only)
-    check_demos(cells)
-    out = _folder(args)
+    cells, out = _cells(args, paper_study(table.name, budget)), _folder(args)
     title = f"{table.name}, budget {budget}, {len(cells)} runs in {out}"
     going_on = "the same command goes on"
     _, code = carry_out(
@@ -147,11 +144,20 @@ def _carry_out(args: argparse.Namespace, table: PaperTable, budget: str) -> tupl
 
 def _show(args: argparse.Namespace, table: PaperTable) -> int:
     """The runs of a table, and how far they are."""
-    from ilde.experiments.grid import chosen
     from ilde.experiments.paper.studies import paper_study
 
     grid = paper_study(table.name, args.budget or SMALLEST)
-    return show(grid, chosen(grid.cells(), args.only), _folder(args), as_json=args.json)
+    return show(grid, _cells(args, grid), _folder(args), as_json=args.json)
+
+
+def _cells(args: argparse.Namespace, grid: Grid) -> Sequence[Cell]:
+    """The runs that were asked for, if all of them can begin."""
+    from ilde.experiments.grid import check_demos, chosen
+
+    check_engine(args)
+    cells = chosen(grid.cells(), args.only)
+    check_demos(cells)
+    return cells
 
 
 def _list(*, as_json: bool) -> int:

@@ -18,6 +18,7 @@ from ilde.experiments.paper.tables import PaperTable, PaperTask
 from ilde.fields import leaves
 from ilde.methods import find_method
 from ilde.reports.comparison import Comparison
+from ilde.reports.numbers import counted
 from ilde.reports.outcomes import NOT_A_VARIANT, Outcome, spelled_reward, split_demos, variant
 from ilde.reports.rows import Row
 from ilde.rewards.expression import TermName, parse_expression
@@ -27,11 +28,13 @@ CURIOSITY = "giril"
 TUNING = 100
 """The first of the seeds on which settings are tried; those below are for results."""
 ANOTHER_READING = "another reading than this table's"
+SCALED = "rewards.scale.terms"
 SPENT = ("steps", "schedule_steps", "num_envs", "rollout_steps")
 """Settings that a budget decides."""
-ADVERSARIAL = ("discriminator.", "features.", "hidden", "scale.")
+EVERY = ("background_steps", "scale.discount", "scale.window", "scale.total")
+ADVERSARIAL = ("discriminator.", "features.", "hidden")
 READ_BY: Mapping[TermName, tuple[str, ...]] = {
-    "env": ("env.", "scale."),
+    "env": ("env.",),
     "constant": (),
     "gail": ADVERSARIAL,
     "vail": ADVERSARIAL,
@@ -40,7 +43,7 @@ READ_BY: Mapping[TermName, tuple[str, ...]] = {
     "entropy": ("entropy.", "features."),
     "e3b": ("elliptical.", "features.", "hidden"),
 }
-"""How the names of settings begin, after `rewards.`, that a term reads. All but a few terms are scaled in any case."""
+"""How the names of settings begin, after `rewards.`, that a term reads beside what every reward does."""
 
 
 @dataclass(frozen=True)
@@ -120,20 +123,35 @@ def _reading(outcome: Outcome, preset: str, changed: Iterable[str]) -> Mapping[s
     """Every setting that the outcome's method and terms read, of a preset and what is changed of it."""
     settings = {name: str(value) for name, value in leaves(to_dict(find_preset(preset)))}
     settings |= dict(setting.partition("=")[::2] for setting in changed)
-    read = [f"rewards.{prefix}" for term in parse_expression(outcome.reward) for prefix in READ_BY[term.name]]
+    terms = [term.name for term in parse_expression(outcome.reward)]
+    settings[SCALED] = _scaled(settings[SCALED], terms)
+    read = [f"rewards.{prefix}" for prefix in (*EVERY, *(prefix for name in terms for prefix in READ_BY[name]))]
     foreign = ("evaluation.", *find_method(outcome.method).foreign_settings)
     return {
         name: value
         for name, value in settings.items()
         if name not in (*SPENT, *NOT_A_VARIANT)
         and not name.startswith(foreign)
-        and (not name.startswith("rewards.") or name.startswith(tuple(read)))
+        and (not name.startswith("rewards.") or name.startswith((SCALED, *read)))
     }
+
+
+def _scaled(which: str, terms: Sequence[TermName]) -> str:
+    """What the setting comes to for some terms: all but one of its values scale a term that explores."""
+    if set(terms) <= {"constant"}:
+        return ""
+    return which if {"gail", "vail", "env"}.intersection(terms) else str(which != "none")
 
 
 def reported(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
     """Runs that a table may hold: on a seed for tuning, settings were chosen by the score."""
     return tuple(outcome for outcome in outcomes if outcome.seed < TUNING)
+
+
+def tuned(count: int) -> Iterator[str]:
+    """A note on so many runs that were left out."""
+    if count:
+        yield f"left out: {counted(count, 'run')} on seeds from {TUNING} up, which are for tuning"
 
 
 def foremost(found: Sequence[Answer]) -> Answer | None:

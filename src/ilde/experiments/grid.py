@@ -166,13 +166,14 @@ class Grid:
 
 
 def chosen(cells: Sequence[Cell], patterns: Sequence[str]) -> tuple[Cell, ...]:
-    """The runs whose ids match one of some patterns, such as `krull/*/seed-0`; without any pattern all of them."""
+    """The runs whose ids match a pattern, such as `krull/*/seed-0`, in the patterns' order; without any all of them."""
     for pattern in patterns:
         if not any(fnmatchcase(cell.id, pattern) for cell in cells):
             close = get_close_matches(pattern, [cell.id for cell in cells], 1)
             hint = f"did you mean {close[0]}?" if close else f"the first is {cells[0].id}, --dry-run shows all"
             raise UserError(f"--only {pattern}: matches no run; {hint}")
-    return tuple(cell for cell in cells if not patterns or any(fnmatchcase(cell.id, pattern) for pattern in patterns))
+    found = (cell for pattern in patterns for cell in cells if fnmatchcase(cell.id, pattern))
+    return tuple({cell.id: cell for cell in found}.values()) if patterns else tuple(cells)
 
 
 def check_demos(cells: Sequence[Cell]) -> None:

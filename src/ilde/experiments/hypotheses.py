@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias, get_args
 
-from ilde.experiments.answers import asked, reported
+from ilde.experiments.answers import asked, reported, tuned
 from ilde.experiments.paper import Hypothesis, Trial, hypotheses, paper_table
 from ilde.experiments.paper.claims import Expected
 from ilde.methods import find_method
@@ -52,24 +52,38 @@ class Judgement:
     @property
     def cells(self) -> tuple[str, ...]:
         """As a row of the table."""
-        measure = f"{self.trial.share:.0%} of the {DEMONSTRATOR}" if self.trial.share != 1 else self.trial.against
-        predicted = f"{self.trial.method} {self.trial.expected} {measure}"
         seeds, steps = (NOTHING, NOTHING) if self.row is None else (len(self.row.scores), f"{self.row.env_steps:,}")
         verdict = f"{self.verdict} ({self.remark})" if self.remark else self.verdict
-        return (f"H{self.hypothesis}", self.task, predicted, span(self.interval), str(seeds), steps, verdict)
+        return (
+            f"H{self.hypothesis}",
+            self.task,
+            predicted(self.trial),
+            span(self.interval),
+            str(seeds),
+            steps,
+            verdict,
+        )
+
+
+def predicted(trial: Trial) -> str:
+    """A prediction in words."""
+    measure = f"{trial.share:.0%} of the {DEMONSTRATOR}" if trial.share != 1 else trial.against
+    return f"{trial.method} {trial.expected} {measure}"
 
 
 def judge(outcomes: Sequence[Outcome]) -> WordTable:
     """Every prediction on every task whose runs can decide it."""
-    comparisons = compare(reported(outcomes))
+    counted_in = reported(outcomes)
+    comparisons = compare(counted_in)
     found = [
         judgement
         for hypothesis in hypotheses()
         for trial in hypothesis.trials
         for judgement in _judgements(hypothesis, trial, comparisons)
     ]
-    notes = tuple(_summary(hypothesis, found) for hypothesis in hypotheses())
-    return WordTable(TITLE, COLUMNS, tuple(judgement.cells for judgement in found), notes)
+    notes = (_summary(hypothesis, trial, found) for hypothesis in hypotheses() for trial in hypothesis.trials)
+    cells = tuple(judgement.cells for judgement in found)
+    return WordTable(TITLE, COLUMNS, cells, (*tuned(len(outcomes) - len(counted_in)), *notes))
 
 
 def _judgements(hypothesis: Hypothesis, trial: Trial, comparisons: Sequence[Comparison]) -> Iterator[Judgement]:
@@ -100,8 +114,10 @@ def _decide(trial: Trial, row: Row, comparison: Comparison) -> tuple[Verdict, In
     if row.cut:
         return "undecided", None, row, "episodes cut short"
     if trial.against == DEMONSTRATOR:
-        if row.ratio is None or row.demonstrator is None:
-            return "undecided", None, row, "no positive score of the demonstrator is known"
+        if row.demonstrator is None:
+            return "undecided", None, row, "no score of the demonstrator is known"
+        if row.demonstrator <= 0 and trial.share != 1:
+            return "undecided", None, row, "a part of a score that is not positive is no measure"
         interval = difference_interval_to(row, trial.share * row.demonstrator)
         return verdict_on(interval, trial.expected), interval, row, _remarks(row.details, _doubt(row))
     other = _opponent(trial.against, row, comparison.rows)
@@ -151,15 +167,15 @@ def _doubt(*rows: Row) -> str:
     return "one seed" if any(len(row.scores) == 1 for row in rows) else ""
 
 
-def _summary(hypothesis: Hypothesis, judgements: Sequence[Judgement]) -> str:
-    """A hypothesis, how its predictions fared, and what that comes to."""
-    own = [judgement for judgement in judgements if judgement.hypothesis == hypothesis.number]
+def _summary(hypothesis: Hypothesis, trial: Trial, judgements: Sequence[Judgement]) -> str:
+    """A hypothesis, how one of its predictions fared, and what that comes to."""
+    own = [judged for judged in judgements if (judged.hypothesis, judged.trial) == (hypothesis.number, trial)]
     parts = {
-        "from fragments": [judgement.verdict for judgement in own if judgement.fraction < 1],
-        "from whole episodes": [judgement.verdict for judgement in own if judgement.fraction == 1],
+        "from fragments": [judged.verdict for judged in own if judged.fraction < 1],
+        "from whole episodes": [judged.verdict for judged in own if judged.fraction == 1],
     }
     said = "; ".join(f"{name} {in_all(verdicts)} ({_counted(verdicts)})" for name, verdicts in parts.items())
-    return f"H{hypothesis.number}: {hypothesis.says}: {said}"
+    return f"H{hypothesis.number}: {hypothesis.says}. {predicted(trial)}: {said}"
 
 
 def in_all(verdicts: Sequence[Verdict]) -> str:

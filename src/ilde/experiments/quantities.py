@@ -12,7 +12,7 @@ from ilde.experiments.answers import Answer
 from ilde.experiments.paper.tables import PaperTable, PaperValue
 from ilde.reports.comparison import SAME_BUDGET, same_budget
 from ilde.reports.crossing import Crossing, Read, crossing, curve_read
-from ilde.reports.numbers import NOTHING, counted, plus_minus, score, span
+from ilde.reports.numbers import NOTHING, counted, magnitude, plus_minus, score, span
 from ilde.reports.rows import Row
 from ilde.reports.statistics import LEVEL, Interval, mean_and_std
 from ilde.reports.tables import ratio, verdict
@@ -70,7 +70,7 @@ def measured(
     said = (
         *answer.remarks,
         against_demonstrator(answer),
-        _against_paper(value, None if row.cut else interval),
+        _against_paper(table, value, None if row.cut else interval),
         verdict(row),
     )
     return Line(
@@ -96,21 +96,37 @@ def _iqm(row: Row) -> str:
 
 
 def against_demonstrator(answer: Answer) -> str:
-    """On which side of its demonstrator a row lies, if its interval tells; one seed has its own score alone."""
+    """On which side of its demonstrator a row lies, if its interval tells: over seeds, or over one seed's games."""
     row = answer.row
-    if row.ratio is None or row.demonstrator is None:
+    if row.cut or row.demonstrator is None:
         return ""
-    low, high = row.interval or (row.mean, row.mean)
+    low, high = row.interval or games_interval(row) or (row.mean, row.mean)
     side = "above" if low > row.demonstrator else "below" if high < row.demonstrator else "not apart from"
     return f"{side} the demonstrator{answer.measure}{'' if row.interval else ' by one seed'}"
 
 
-def _against_paper(value: PaperValue | None, interval: Interval | None) -> str:
-    """Where the paper's number lies, if our seeds are enough to tell."""
+def games_interval(row: Row) -> Interval | None:
+    """Student's 95% interval of one seed's own score: how sure it is of its policy, which says nothing of other seeds.
+
+    Games that are alike in return and length count once: a greedy policy without chance plays few again and again.
+    """
+    final = row.outcomes[0].greedy
+    if len(row.scores) > 1 or final is None or row.cut:
+        return None
+    games = final.episodes if final.kinds is None else final.kinds
+    if games < 2:
+        return None
+    spread = float(stats.t.ppf(0.5 + LEVEL / 2, games - 1)) * final.std / math.sqrt(games)
+    return final.mean - spread, final.mean + spread
+
+
+def _against_paper(table: PaperTable, value: PaperValue | None, interval: Interval | None) -> str:
+    """Where the paper's number lies, if our seeds are enough to tell; what it took is said with it."""
     if value is None or value.mean is None or interval is None:
         return ""
     place = "above" if value.mean > interval[1] else "below" if value.mean < interval[0] else "within"
-    return f"the paper's number lies {place} our interval"
+    steps = f", at {magnitude(table.steps)} steps," if table.steps else ""
+    return f"the paper's number{steps} lies {place} our interval"
 
 
 def reference(answer: Answer, giril: Sequence[Answer]) -> Row | None:
@@ -134,13 +150,11 @@ def _value(table: PaperTable, row: Row, giril: Row | None) -> tuple[str, Interva
 
 
 def _episodes(table: PaperTable, row: Row) -> str:
-    """How sure a single seed's score is of its own policy; of other seeds that says nothing."""
-    final = row.outcomes[0].greedy
-    if len(row.scores) > 1 or final is None or final.episodes < 2 or row.cut or not table.holds_returns:
+    interval, final = games_interval(row), row.outcomes[0].greedy
+    if interval is None or final is None or not table.holds_returns:
         return NOTHING
-    spread = float(stats.t.ppf(0.5 + LEVEL / 2, final.episodes - 1)) * final.std / math.sqrt(final.episodes)
-    kinds = "" if final.kinds in (None, final.episodes) else f" of {counted(final.kinds or 0, 'kind')}"
-    return f"{span((final.mean - spread, final.mean + spread))} (its {final.episodes} episodes{kinds})"
+    kinds = "kinds not kept" if final.kinds is None else f"{counted(final.kinds, 'kind')}"
+    return f"{span(interval)} (its {final.episodes} episodes, {kinds})"
 
 
 def _normalised(row: Row) -> tuple[str, Interval | None]:
@@ -173,7 +187,8 @@ def _each(row: Row, read: Read) -> str:
     """The same of every seed alone, where there are several: their mean may cross where few of them do."""
     if len(row.outcomes) == 1:
         return ""
-    alone = [crossing([outcome], row.demonstrator, read) for outcome in row.outcomes]
+    own = read if read == "evaluations" else None
+    alone = [crossing([outcome], row.demonstrator, own) for outcome in row.outcomes]
     steps = sorted(found.env_steps for found in alone if found)
     passed = f"; {len(steps)} of {counted(len(alone), 'seed')} alone"
     return f"{passed}, at {steps[0]:,} to {steps[-1]:,}" if steps else passed
@@ -201,7 +216,7 @@ def _improvement(table: PaperTable, row: Row, giril: Row | None) -> str:
 
 def read_alike(row: Row, giril: Row) -> Read:
     """The curve that both have: greedy scores of the one say nothing beside sampled ones of the other."""
-    return curve_read((*row.outcomes, *giril.outcomes))
+    return curve_read(row.outcomes, giril.outcomes)
 
 
 def _crossed(row: Row, read: Read, never: int | None = None) -> Crossing | str:

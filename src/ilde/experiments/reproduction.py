@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ilde.experiments.answers import TUNING, answers, asked, reported
+from ilde.experiments.answers import answers, asked, reported, tuned
 from ilde.experiments.figures import COLUMNS as FIGURE_COLUMNS
 from ilde.experiments.figures import NOTE, curve_rows
 from ilde.experiments.paper.tables import PaperTable, PaperTask, PaperValue
@@ -27,7 +27,7 @@ def reproduce(table: PaperTable, outcomes: Sequence[Outcome]) -> WordTable:
         return WordTable(title, LENGTH_COLUMNS, tuple(length_rows(table)), notes)
     counted_in = reported(outcomes)
     comparisons = compare(counted_in)
-    ours = (*_tuned(len(outcomes) - len(counted_in)), *_ours(table, comparisons))
+    ours = (*tuned(len(outcomes) - len(counted_in)), *_ours(table, comparisons))
     if not table.rows:
         return WordTable(title, FIGURE_COLUMNS, tuple(curve_rows(table, comparisons)), (NOTE, *ours, *notes))
     rows = tuple(line.cells(table) for line in _lines(table, comparisons))
@@ -73,11 +73,6 @@ def _ours(table: PaperTable, comparisons: Sequence[Comparison]) -> Iterator[str]
         if episodes and table.rows:
             yield f"{comparison.title}: a score of ours is {episodes}, greedy"
         yield from (f"{comparison.title}: {note}" for note in comparison.notes)
-
-
-def _tuned(count: int) -> Iterator[str]:
-    if count:
-        yield f"left out: {counted(count, 'run')} on seeds from {TUNING} up, which are for tuning"
 
 
 def _notes(table: PaperTable) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ilde.experiments.answers import Answer, foremost
 from ilde.experiments.paper.derived import disagreements
@@ -32,6 +32,8 @@ def total_lines(table: PaperTable, answered: Mapping[str, Mapping[str, Sequence[
                 paper=recomputed(table, row, total, value),
                 ours=_ours(total, found),
                 **(_spread(row, found) if total == MEAN_RATIO and found else {}),
+                seeds=_span_of(len(answer.row.scores) for answer, _ in found),
+                steps=_span_of(answer.row.env_steps for answer, _ in found),
                 verdict="" if found else missing,
             )
 
@@ -48,19 +50,20 @@ def recomputed(table: PaperTable, row: str, column: str, value: PaperValue) -> s
 def _values(
     table: PaperTable, total: str, games: Mapping[str, Sequence[Answer]], giril: Mapping[str, Sequence[Answer]]
 ) -> list[tuple[Answer, float]]:
-    """One answer and its number for each game that ran."""
+    """One answer and its number for each game that ran: of those that have a number."""
     found = []
     for task, answers in games.items():
-        answer = foremost(answers)
-        if answer is None:
-            continue
-        value = (
-            improvement(table, answer.row, reference(answer, giril.get(task, [])))
-            if total == "average"
-            else answer.row.ratio
-        )
-        found += [(answer, value)] if isinstance(value, float) else []
+        values = [_value(table, total, answer, giril.get(task, [])) for answer in answers]
+        known = [(a, value) for a, value in zip(answers, values, strict=True) if isinstance(value, float)]
+        first = foremost([answer for answer, _ in known])
+        found += [(answer, value) for answer, value in known if answer is first]
     return found
+
+
+def _value(table: PaperTable, total: str, answer: Answer, giril: Sequence[Answer]) -> float | str | None:
+    if total == "average":
+        return improvement(table, answer.row, reference(answer, giril))
+    return answer.row.ratio
 
 
 def _ours(total: str, found: Sequence[tuple[Answer, float]]) -> str:
@@ -86,3 +89,9 @@ def _spread(row: str, found: Sequence[tuple[Answer, float]]) -> dict[str, str]:
     mean, middle = (bootstrap_interval(statistic, strata, generator) for statistic in (mean_of_tasks, pooled_iqm))
     within = "" if middle is None else f" [{span(middle)}]"
     return {"interval": span(mean), "iqm": f"{float(pooled_iqm(strata)):.2f}{within}"}
+
+
+def _span_of(numbers: Iterable[int]) -> str:
+    """What the games of a total differ in."""
+    ends = sorted(set(numbers))
+    return " to ".join(f"{end:,}" for end in dict.fromkeys((ends[0], ends[-1]))) if ends else NOTHING

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 import numpy as np
 
 from ilde.reports.outcomes import Outcome
-from ilde.reports.thinned import Curve
+from ilde.reports.thinned import POINTS, Curve
 
 ENOUGH = 4
 """Evaluations along the way that make a curve; with fewer, training scores are read."""
-Read: TypeAlias = Literal["evaluations", "training scores"]
+Read: TypeAlias = Literal["evaluations", "lowest training scores", "training scores"]
+"""Lowest: at each point that was kept of a training curve the lowest since the one before, so that no dip is missed."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,28 @@ def crossing(outcomes: Sequence[Outcome], demonstrator: float | None, read: Read
     return Crossing(int(steps[first]), int(steps[first] - (steps[first - 1] if first else 0)))
 
 
-def curve_read(outcomes: Sequence[Outcome]) -> Read:
-    """Which curve of some seeds is read, the same of all: a mean of greedy and sampled scores would be neither."""
-    whole = all(len(outcome.evaluations.values) >= ENOUGH for outcome in outcomes)
-    return "evaluations" if whole else "training scores"
+def curve_read(*rows: Sequence[Outcome]) -> Read:
+    """Which curve of the seeds of some rows is read, the same of all: a mean of greedy and sampled scores is neither.
+
+    The lowest scores of several seeds need not fall together, so that their mean is no mean curve's lowest: they are
+    read of rows of one seed, and only where all of these have them.
+    """
+    outcomes = [outcome for row in rows for outcome in row]
+    if all(len(outcome.evaluations.values) >= ENOUGH for outcome in outcomes):
+        return "evaluations"
+    kept = all(outcome.lows.values or len(outcome.training.values) < POINTS for outcome in outcomes)
+    thinned = any(outcome.lows.values for outcome in outcomes)
+    lowest = kept and thinned and all(len(row) == 1 for row in rows)
+    return "lowest training scores" if lowest else "training scores"
 
 
 def _curve(outcome: Outcome, read: Read) -> Curve:
-    """Of training scores their lowest since the point before, where that was kept: a dip between two points counts."""
-    if read == "evaluations":
-        return outcome.evaluations
-    return outcome.lows if outcome.lows.values else outcome.training
+    match read:
+        case "evaluations":
+            return outcome.evaluations
+        case "lowest training scores":  # of a curve that was not thinned it is the curve itself
+            return outcome.lows if outcome.lows.values else outcome.training
+        case "training scores":
+            return outcome.training
+        case _:
+            assert_never(read)
