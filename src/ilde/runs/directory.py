@@ -160,7 +160,9 @@ class RunDirectory:
     @property
     def owes_evaluation(self) -> bool:
         """Whether the last evaluation is missing, of a finished run because its journal was lost."""
-        return not any(row.get("final") and row.get("greedy") for row in self.evaluations.rows())
+        measured = any(row.get("final") and row.get("greedy") for row in self.evaluations.rows())
+        # What `Imitator.save` wrote names its environment's owner, and holds the evaluations that were asked for.
+        return not measured and "own_env" not in self.provenance
 
     @property
     def resumable(self) -> bool:
