@@ -123,9 +123,17 @@ def test_a_control_with_other_settings_on_one_task_is_no_measure_over_both() -> 
 
 def test_a_random_policy_has_no_settings_in_which_it_could_differ() -> None:
     runs = seeds("ilde", (1, 2)) + seeds("ilde", (1, 2), **ELSEWHERE)
-    runs += seeds("random", (1, 2)) + seeds("random", (1, 2), task="Hopper-v5", preset="mujoco")
-    (entry,) = aggregate(compare(runs))
+    runs += seeds("random", (1, 2), preset="mujoco") + seeds("random", (3, 4), task="Hopper-v5", variant=("a=1",))
+    comparisons = compare(runs)
+    entry, alone = aggregate(comparisons)
     assert [chance.control for chance in entry.chances] == ["random"]
+    assert (alone.label, alone.seeds, len(alone.tasks), left_out(comparisons)) == ("random", 4, 2, ())
+
+
+def test_a_random_policy_is_not_pooled_with_another_method_that_is_rewarded_alike() -> None:
+    runs = seeds("ilde", (1, 2)) + seeds("ilde", (1, 2), **ELSEWHERE)
+    runs += seeds("random", (1, 2)) + seeds("constant", (1, 2), task="Hopper-v5")
+    assert [entry.label for entry in aggregate(compare(runs))] == ["ilde"]
 
 
 def test_rows_that_were_not_pooled_are_named_under_the_table() -> None:
