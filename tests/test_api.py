@@ -22,9 +22,11 @@ from toys import SMALL, TINY, Corridor, corridor_demos
 
 import ilde
 from ilde import Imitator, UserError
+from ilde.cli.main import main
 from ilde.config import RunConfig
 from ilde.demos import from_arrays
 from ilde.demos import save as save_demos
+from ilde.experiments.folders import reached
 from ilde.launch import Progress, Silent, resume
 from ilde.policies import load_policy
 from ilde.prepare import demonstrator_return
@@ -290,6 +292,18 @@ def test_a_saved_run_is_one_the_command_line_can_take_up(tmp_path: Path) -> None
     assert run.trainer.env_steps == 16
     assert run.train()
     run.folder.close()
+
+
+@pytest.mark.parametrize("env", ["InvertedPendulum-v5", partial(gym.make, "InvertedPendulum-v5")])
+def test_a_finished_run_that_was_never_evaluated_here_owes_nothing(
+    tmp_path: Path, env: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = replace(QUICK, num_envs=2, rollout_steps=8)
+    path = Imitator(env, random_demos("InvertedPendulum-v5"), config=config).learn(16).save(tmp_path / "run")
+    assert main(["resume", str(path)]) == 0
+    assert f"{path}: finished at 16 steps; nothing is left to do" in capsys.readouterr().out
+    assert not RunDirectory.read(path).evaluations.rows()
+    assert reached(path).state == "finished"  # as a study sees it
 
 
 def test_demonstrations_may_be_a_file(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sized
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from commands import Ilde
 from made_runs import make_run, make_study
 
+from ilde.config import QUICK
 from ilde.reports import writing
 
 
@@ -25,6 +27,15 @@ def test_the_table_is_printed(ilde: Ilde, study: Path) -> None:
     assert "ilde 81,920 3 1,010 ± 10 985 to 1,035 1.12 3 of 3 505 imitates" in lines
     assert "constant 81,920 3 -90.0 ± 10.0 -115 to -65 -0.10 0 of 3 -45.0 control" in lines
     assert result.err == ""
+
+
+def test_where_nothing_could_be_pooled_a_note_stands_alone_under_its_title(ilde: Ilde, tmp_path: Path) -> None:
+    make_run(tmp_path / "one")
+    make_run(tmp_path / "two", config=replace(QUICK, env="Hopper-v5", num_envs=4), recording="b" * 64)
+    title, note, gap, *_ = ilde("report", tmp_path).out.splitlines()
+    assert title == "all tasks: scores over the demonstrator's"
+    assert note.startswith("- not pooled, as reward, preset, settings and steps are the same on no other task: ilde on")
+    assert gap == ""
 
 
 def test_page_markdown_and_outcomes_are_written(ilde: Ilde, study: Path, tmp_path: Path) -> None:

@@ -131,7 +131,8 @@ def test_a_finished_run_is_left_alone_and_another_goes_on(tmp_path: Path) -> Non
         with begin_run(tmp_path / cell.id, cell.config) as run:
             run.log_timing(160, {"time/steps_per_second": 40.0})
             run.log_metrics(160, {"score/raw": 21.5})
-            run.log_evaluation(160, {"greedy": True, "mean": 2.0, "final": state == "finished"})
+            for greedy in (True, False):
+                run.log_evaluation(160, {"greedy": greedy, "mean": 2.0, "final": state == "finished"})
             run.set_status(state, 160)  # type: ignore[arg-type]
     study, engine = Campaign(both, tmp_path, retries=0, watcher=Ears()), Told({})
     before = study.standings()
@@ -191,7 +192,8 @@ def test_only_rows_begun_with_other_settings_are_refused(tmp_path: Path) -> None
     assert ears.lines[0].startswith(f"x/seed-0: refused: {change}")
 
 
-WHOLE = '{"env_steps": 320, "final": true, "greedy": true, "mean": 1.0}\n'
+GREEDY = '{"env_steps": 320, "final": true, "greedy": true, "mean": 1.0}\n'
+SAMPLED = GREEDY.replace('"greedy": true', '"greedy": false')
 DAMAGE = [
     ("config.json", "{"),
     ("config.json", "[]"),
@@ -210,7 +212,7 @@ def test_a_damaged_run_is_refused_untouched_and_the_others_go_on(tmp_path: Path,
     both = cells("a", "b")
     with begin_run(tmp_path / "a", both[0].config) as run:
         run.set_status("finished", 320)
-    (tmp_path / "a" / "evaluations.jsonl").write_text(WHOLE)
+    (tmp_path / "a" / "evaluations.jsonl").write_text(GREEDY + SAMPLED)
     assert Campaign(both, tmp_path, retries=0, watcher=Ears()).standings()[0].state == "done"
     damaged = tmp_path / "a" / name
     damaged.write_text(content)
@@ -223,7 +225,10 @@ def test_a_damaged_run_is_refused_untouched_and_the_others_go_on(tmp_path: Path,
     assert (other.state, engine.started, damaged.read_text()) == ("done", ["b"], content)
 
 
-@pytest.mark.parametrize("rows", [None, "", WHOLE.replace("true", "false", 1)])
+UNDERWAY = (GREEDY + SAMPLED).replace('"final": true', '"final": false')
+
+
+@pytest.mark.parametrize("rows", [None, "", UNDERWAY, GREEDY, SAMPLED, UNDERWAY + GREEDY])
 def test_a_finished_run_without_its_last_evaluation_is_refused(tmp_path: Path, rows: str | None) -> None:
     with begin_run(tmp_path / "a", CONFIG) as run:
         run.set_status("finished", 320)

@@ -155,8 +155,9 @@ def test_a_damaged_run_is_named_and_the_others_are_carried_out(
     assert f"cartpole-v1/random/seed-0: refused: {why}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("sampled_alone", [False, True])
 def test_a_last_evaluation_that_is_gone_is_said_and_measured_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], sampled_alone: bool
 ) -> None:
     words = ["grid", str(write_study(tmp_path, steps=32, methods='"random"')), "--out", str(tmp_path / "out")]
     assert main(words) == 0
@@ -164,6 +165,8 @@ def test_a_last_evaluation_that_is_gone_is_said_and_measured_again(
     gone = folder / "evaluations.jsonl"
     before = gone.read_bytes()
     gone.unlink()
+    if sampled_alone:  # is gone: the greedy one is written before it
+        gone.write_bytes(before.splitlines(keepends=True)[0])
     assert main(words) == 2
     said = capsys.readouterr().err
     assert f"{gone}: a finished run without its last evaluation; `ilde resume {folder}` measures it again" in said

@@ -9,7 +9,7 @@ from made_outcomes import seeds
 
 from ilde.reports.across import aggregate, left_out
 from ilde.reports.comparison import compare
-from ilde.reports.outcomes import Outcome
+from ilde.reports.outcomes import FinalScore, Outcome
 from ilde.reports.tables import across_table
 
 ELSEWHERE = {"task": "Hopper-v5", "demos_hash": "d" * 64}
@@ -83,6 +83,14 @@ def test_budgets_within_the_rounding_to_rollouts_are_pooled() -> None:
     assert pooled(seeds("ilde", (1, 2)), far)[0] == ()
 
 
+@pytest.mark.parametrize("budgets", [(400_000, 407_000, 414_000), (400_000, 393_000, 407_000)])
+def test_budgets_do_not_drift_from_task_to_task(budgets: tuple[int, int, int]) -> None:
+    tasks = [{}, ELSEWHERE, {"task": "Walker2d-v5", "demos_hash": "e" * 64}]
+    first, second, third = (seeds("ilde", (1, 2), **task, env_steps=b) for task, b in zip(tasks, budgets, strict=True))
+    # The third is within 2% of one of the others, and not of both.
+    assert pooled(first, second + third) == (("ilde",), ("ilde on Walker2d-v5",))
+
+
 def test_no_steps_and_some_are_not_pooled() -> None:
     assert pooled(seeds("iq-learn", (1, 2), env_steps=0), seeds("iq-learn", (1, 2), **ELSEWHERE))[0] == ()
 
@@ -121,11 +129,29 @@ def test_a_control_with_other_settings_on_one_task_is_no_measure_over_both() -> 
     assert chances == [["constant"], []]
 
 
+def test_a_control_that_was_cut_short_on_one_task_is_no_measure_over_both() -> None:
+    def chances(capped: int) -> list[str]:
+        cut = FinalScore(0.0, 1.0, 20, capped=capped)
+        runs = [replace(o, greedy=cut) if (o.method, o.task) == ("constant", "Hopper-v5") else o for o in two_tasks()]
+        (ilde,) = [entry for entry in aggregate(compare(runs)) if entry.label == "ilde"]
+        return [chance.control for chance in ilde.chances]
+
+    assert (chances(0), chances(20)) == (["constant"], [])
+
+
 def test_a_random_policy_has_no_settings_in_which_it_could_differ() -> None:
     runs = seeds("ilde", (1, 2)) + seeds("ilde", (1, 2), **ELSEWHERE)
-    runs += seeds("random", (1, 2)) + seeds("random", (1, 2), task="Hopper-v5", preset="mujoco")
-    (entry,) = aggregate(compare(runs))
+    runs += seeds("random", (1, 2), preset="mujoco") + seeds("random", (3, 4), task="Hopper-v5", variant=("a=1",))
+    comparisons = compare(runs)
+    entry, alone = aggregate(comparisons)
     assert [chance.control for chance in entry.chances] == ["random"]
+    assert (alone.label, alone.seeds, len(alone.tasks), left_out(comparisons)) == ("random", 4, 2, ())
+
+
+def test_a_random_policy_is_not_pooled_with_another_method_that_is_rewarded_alike() -> None:
+    runs = seeds("ilde", (1, 2)) + seeds("ilde", (1, 2), **ELSEWHERE)
+    runs += seeds("random", (1, 2)) + seeds("constant", (1, 2), task="Hopper-v5")
+    assert [entry.label for entry in aggregate(compare(runs))] == ["ilde"]
 
 
 def test_rows_that_were_not_pooled_are_named_under_the_table() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from made_outcomes import outcome
@@ -12,7 +14,9 @@ from made_runs import make_run
 from ilde.data import UserError
 from ilde.reports.gathering import gather
 from ilde.reports.outcome_files import load_outcomes, save_outcomes
+from ilde.reports.outcomes import read_outcome
 from ilde.reports.thinned import Curve
+from ilde.runs import RunState
 
 
 def keep(runs: Path, file: Path) -> Path:
@@ -52,6 +56,41 @@ def test_a_run_counts_once_beside_a_file_that_was_kept_before_records_had_lows(t
     assert load_outcomes(tmp_path / "new.outcomes.json") == (runs[0],)
     assert load_outcomes(tmp_path / "old.outcomes.json") == (runs[1],)
     assert gather([tmp_path]).outcomes == (runs[0],)
+
+
+@pytest.mark.parametrize("state", ["running", "interrupted", "failed"])
+def test_what_a_file_kept_of_a_run_under_way_is_left_out_beside_its_folder(tmp_path: Path, state: RunState) -> None:
+    run = make_run(tmp_path / "study" / "0", score=None, state=state)
+    half = keep(run, tmp_path / "study" / "half.outcomes.json")
+    shutil.rmtree(run)
+    assert gather([half]).outcomes[0].state == state  # nothing else is known of it
+    for later, score in (("interrupted", None), ("finished", 1.0)):
+        make_run(run, score=score, state=later)  # type: ignore[arg-type]
+        (outcome,) = gather([tmp_path / "study"]).outcomes
+        assert (outcome.state, outcome.run) == (later, "study/0")
+        shutil.rmtree(run)
+
+
+OTHERS = [
+    {"task": "Hopper-v5"},
+    {"reward": "vail"},
+    {"preset": "mujoco"},
+    {"variant": ("a=1",)},
+    {"seed": 1},
+    {"demos_hash": "b" * 64},
+    {"planned_steps": 10**6},
+    {"env_steps": 10**6},
+    {"state": "finished"},
+]
+
+
+@pytest.mark.parametrize("change", OTHERS, ids=lambda change: next(iter(change)))
+def test_a_file_keeps_what_is_no_earlier_state_of_a_run_in_a_folder(tmp_path: Path, change: dict[str, Any]) -> None:
+    run = read_outcome(make_run(tmp_path / "study" / "0"), "kept")
+    earlier = replace(run, state="running", env_steps=1, greedy=None, sampled=None)
+    for kept, records in ((earlier, 1), (replace(earlier, **change), 2)):
+        save_outcomes([kept], tmp_path / "study" / "old.outcomes.json")
+        assert len(gather([tmp_path]).outcomes) == records
 
 
 def test_a_damaged_file_in_a_folder_is_skipped_and_one_that_was_named_is_a_mistake(tmp_path: Path) -> None:

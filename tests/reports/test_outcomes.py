@@ -100,6 +100,16 @@ def test_values_that_were_not_finite_are_left_out() -> None:
     assert curve([{"env_steps": 1, "x": None}, {"env_steps": 2, "x": 1.0}], "x") == Curve((2,), (1.0,))
 
 
+def test_a_dip_between_the_points_that_a_record_keeps_is_in_it(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "a")
+    rows = [{"env_steps": row, "score/raw": 5.0 if row == 100 else 1000.0} for row in range(250)]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    outcome = read_outcome(run, "a")
+    # The 40th and the 41st point are 39 and 40 times 249 / 99, rounded.
+    assert outcome.training.env_steps[39:41] == outcome.lows.env_steps[39:41] == (98, 101)
+    assert (min(outcome.training.values), outcome.lows.values.index(5.0)) == (1000.0, 40)
+
+
 def test_a_run_under_way_has_come_as_far_as_its_journal(tmp_path: Path) -> None:
     run = make_run(tmp_path / "a", score=None, state="running")
     status = json.loads((run / "status.json").read_text())

@@ -204,6 +204,22 @@ def test_two_tasks_have_a_table_together(tmp_path: Path) -> None:
     assert (entry["env_steps"], entry["interval"]) == ((81_920, 81_920), None)
 
 
+def test_where_nothing_could_be_pooled_a_note_says_so_without_a_table(tmp_path: Path) -> None:
+    make_run(tmp_path / "one")
+    make_run(tmp_path / "two", config=replace(QUICK, env="Hopper-v5", num_envs=4), recording="b" * 64)
+    apart = report_on(tmp_path)
+    note = (
+        "not pooled, as reward, preset, settings and steps are the same on no other task: "
+        "ilde on HalfCheetah-v5, ilde on Hopper-v5"
+    )
+    words = markdown("A study", all_tables(apart.comparisons, apart.aggregates))
+    title = "## all tasks: scores over the demonstrator's"
+    assert words.startswith(f"# A study\n\n{title}\n\n- {note}\n\n## HalfCheetah-v5 from")
+    page = render(apart)
+    assert f"<li>{note}</li>" in page
+    assert 'class="across"' not in page
+
+
 def test_text_is_escaped_unless_it_is_html() -> None:
     assert element("p", "<b>", Html("<b>"), title='"', class_=None) == '<p title="&quot;">&lt;b&gt;<b></p>'
     assert join("&", Html("&")) == "&amp;&"

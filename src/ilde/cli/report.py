@@ -121,7 +121,8 @@ def print_words(table: WordTable) -> None:
         drawn.add_column(column, justify="left" if number in ends else "right")
     for cells in table.rows:
         drawn.add_row(*(Text(printable(cell)) for cell in cells))
-    print_rich(drawn)
+    if table.columns:
+        print_rich(drawn)
     for note in table.notes:
         print(f"- {printable(note)}")
     print()

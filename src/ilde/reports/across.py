@@ -1,12 +1,12 @@
 """Several tasks together: scores over the demonstrator's, because only ratios share a scale.
 
-Rows are pooled where method, reward, preset and all settings are the same and budgets are alike. Their labels in the
-tables of tasks do not tell: what all rows of a table share is not in them.
+Rows are pooled where method, reward, preset and all settings are the same and budgets are alike; a random policy has no
+settings. Their labels in the tables of tasks do not tell: what all rows of a table share is not in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -86,9 +86,7 @@ def _pools(comparisons: Sequence[Comparison]) -> list[Pool]:
 def _belongs(comparison: Comparison, row: Row, pool: Pool) -> bool:
     """Whether a row is of a pool's treatment and budget; a task stands once in a pool."""
     return all(
-        other.outcomes[0].treatment == row.outcomes[0].treatment
-        and alike_steps(other.env_steps, row.env_steps)
-        and task is not comparison
+        _treatment(other) == _treatment(row) and alike_steps(other.env_steps, row.env_steps) and task is not comparison
         for task, other in pool
     )
 
@@ -96,6 +94,8 @@ def _belongs(comparison: Comparison, row: Row, pool: Pool) -> bool:
 def _label(pool: Pool, pools: Sequence[Pool]) -> str:
     """The method and all of its settings: those that a task's table tells above its rows are told nowhere else here."""
     first = pool[0][1].outcomes[0]
+    if len({row.outcomes[0].treatment for _, row in pool}) > 1:  # of a random policy, to which they are nothing
+        return first.method
     usual = {usual_preset(first.method, atari=is_atari(comparison.task)) for comparison, _ in pool}
     others = [other[0][1].outcomes[0] for other in pools]
     twins = [o for o in others if (o.method, o.reward, o.variant) == (first.method, first.reward, first.variant)]
@@ -136,7 +136,7 @@ def _chances(label: str, pool: Pool) -> tuple[Chance, ...]:
             control_of(control, row, [other for other in comparison.rows if not other.cut]) for comparison, row in pool
         ]
         held_against = [row for row in found if row is not None]
-        if len(held_against) == len(pool) and _one_treatment(held_against):
+        if len(held_against) == len(pool) and len(set(map(_treatment, held_against))) == 1:
             ours, theirs = [_ratios(row) for _, row in pool], [_ratios(row) for row in held_against]
             generator = numpy_generator(0, f"{label} against {control} over {len(pool)} tasks")
             our_runs, their_runs = [_runs(row) for _, row in pool], [_runs(row) for row in held_against]
@@ -147,10 +147,9 @@ def _chances(label: str, pool: Pool) -> tuple[Chance, ...]:
     return tuple(chances)
 
 
-def _one_treatment(controls: Sequence[Row]) -> bool:
-    """Whether a control is the same on all tasks; a random policy always is."""
-    treatments = {control.outcomes[0].treatment for control in controls}
-    return len(treatments) == 1 or find_method(controls[0].method).learner == "none"
+def _treatment(row: Row) -> Hashable:
+    """How a row ran; a random policy has no settings in which it could have run otherwise."""
+    return row.method if find_method(row.method).learner == "none" else row.outcomes[0].treatment
 
 
 def _runs(row: Row) -> tuple[tuple[str, str, str | None], ...]:

@@ -16,6 +16,8 @@ KEPT = "*.outcomes.json"
 """Names of files of outcomes in a folder; one of another name is read where it is named itself."""
 _OF_THE_RUN = tuple(field.name for field in fields(Outcome) if field.name not in ("run", "lows"))
 """What is equal in two records of one run; older files have no `lows`."""
+_OF_ITS_PLAN = ("task", "treatment", "seed", "demos_hash", "planned_steps")
+"""What is equal in two records of one run that were made at different times."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,11 @@ def gather(sources: Sequence[Path], looked: Callable[[str], None] = lambda name:
         except UserError as error:
             skipped[name] = _reason(error, folder)
     # After the folders: of a run in both, the one that can be filmed is told.
+    in_folders = tuple(outcomes)
     for name, file in _kept_files(sources):
         try:
-            _add(load_outcomes(file), outcomes)
+            kept = load_outcomes(file)
+            _add((outcome for outcome in kept if not _went_on(outcome, in_folders)), outcomes)
         except UserError as error:
             if file in sources:
                 raise
@@ -67,6 +71,15 @@ def _add(found: Iterable[Outcome], outcomes: list[Outcome]) -> None:
 def _same_run(one: Outcome, two: Outcome) -> bool:
     """Whether two records are equal but for where they were found."""
     return all(getattr(one, name) == getattr(two, name) for name in _OF_THE_RUN)
+
+
+def _went_on(kept: Outcome, in_folders: Sequence[Outcome]) -> bool:
+    """Whether a run that a file kept before its end has come as far in its folder, or further since."""
+    # One that is at its end stays, however short it was: runs of another length are no later state of it.
+    return kept.state != "finished" and any(
+        all(getattr(kept, name) == getattr(run, name) for name in _OF_ITS_PLAN) and kept.env_steps <= run.env_steps
+        for run in in_folders
+    )
 
 
 def _reason(error: UserError, place: Path) -> str:

@@ -126,7 +126,7 @@ def _difference(difference: Difference | None) -> Html:
 
 
 def across_section(aggregates: Sequence[Aggregate], comparisons: Sequence[Comparison]) -> Html:
-    """All tasks together, where there are several."""
+    """All tasks together, where a method stands in several."""
     words = across_table(aggregates, comparisons)
     if words is None:
         return Html()
@@ -142,6 +142,6 @@ def across_section(aggregates: Sequence[Aggregate], comparisons: Sequence[Compar
             "IQM is the mean of the middle half of all runs.",
             class_="hint",
         ),
-        table(words.columns, rows, "across"),
+        table(words.columns, rows, "across") if rows else "",
         notes,
     )

@@ -22,6 +22,7 @@ class WordTable:
 
     title: str
     columns: tuple[str, ...]
+    """None where there is nothing but notes."""
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
 
@@ -87,15 +88,14 @@ def _difference_cell(row: Row, control: str) -> str:
 
 
 def across_table(aggregates: Sequence[Aggregate], comparisons: Sequence[Comparison]) -> WordTable | None:
-    """Methods over several tasks; None where no row stands in two of them."""
-    if not aggregates:
-        return None
+    """Methods over several tasks, or why none is; None where no method stands in two of them."""
     controls = tuple(dict.fromkeys(chance.control for entry in aggregates for chance in entry.chances))
     beats = (f"beats {control}" for control in controls)
     columns = ("method", "steps", "tasks", "runs", "mean ratio", "IQM ratio", "95% interval", *beats)
     rows = tuple(_across_cells(entry, controls) for entry in aggregates)
     notes = (*_uneven(aggregates), *_left_out(comparisons))
-    return WordTable("all tasks: scores over the demonstrator's", columns, rows, notes)
+    title = "all tasks: scores over the demonstrator's"
+    return WordTable(title, columns if rows else (), rows, notes) if rows or notes else None
 
 
 def _left_out(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -137,9 +137,10 @@ def markdown(title: str, tables: Sequence[WordTable]) -> str:
 
 def _markdown(table: WordTable) -> str:
     rule = ["---" if index in (0, len(table.columns) - 1) else "---:" for index in range(len(table.columns))]
-    lines = [f"| {' | '.join(map(_cell, cells))} |" for cells in (table.columns, rule, *table.rows)]
+    lines = [f"| {' | '.join(map(_cell, cells))} |" for cells in (table.columns, rule, *table.rows) if cells]
     notes = [f"- {_cell(note)}" for note in table.notes]
-    return "\n".join([f"## {_cell(table.title)}", "", *lines, *([""] if notes else []), *notes])
+    parts = [f"## {_cell(table.title)}", *("\n".join(part) for part in (lines, notes) if part)]
+    return "\n\n".join(parts)
 
 
 def _cell(text: str) -> str:

@@ -159,8 +159,10 @@ class RunDirectory:
 
     @property
     def owes_evaluation(self) -> bool:
-        """Whether the last evaluation is missing, of a finished run because its journal was lost."""
-        return not any(row.get("final") and row.get("greedy") for row in self.evaluations.rows())
+        """Whether a last evaluation, greedy or sampled, is missing, of a finished run because its journal was lost."""
+        measured = [row.get("greedy") for row in self.evaluations.rows() if row.get("final")]
+        # What `Imitator.save` wrote names its environment's owner, and holds the evaluations that were asked for.
+        return not (True in measured and False in measured) and "own_env" not in self.provenance
 
     @property
     def resumable(self) -> bool:
