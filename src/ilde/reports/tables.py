@@ -22,7 +22,7 @@ class WordTable:
 
     title: str
     columns: tuple[str, ...]
-    """None where there is nothing but notes."""
+    """Empty where there is nothing but notes."""
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
 
