@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -162,6 +163,11 @@ def test_whoever_handles_ctrl_c_goes_on_handling_it(monkeypatch: pytest.MonkeyPa
     finally:
         signal.signal(signal.SIGINT, former)
     assert heard == [signal.SIGINT]
+
+
+def test_learning_in_another_thread_leaves_ctrl_c_to_the_main_one() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: corridor().learn(64).env_steps).result(60) == 64
 
 
 def test_a_single_observation_gives_a_single_action() -> None:

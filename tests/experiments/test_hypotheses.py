@@ -70,9 +70,16 @@ def test_what_makes_a_verdict_doubtful_is_said() -> None:
     weighted = [outcome("ilde", 0, 2000.0, reward="vail + 2*giril + entropy")]
     assert "vail + 2*giril + entropy; no ilde-no-bonus" in verdicts(weighted, "ilde above ilde-no-bonus")[0]
     tuned = seeds("ilde-no-bonus", (500.0, 510.0), variant=("ppo.discount=0.9",))
-    assert verdicts([*seeds("ilde", CLEAR), *tuned], "ilde above ilde-no-bonus") == ["borne out (settings differ)"]
+    assert verdicts([*seeds("ilde", CLEAR), *tuned], "ilde above ilde-no-bonus") == ["undecided (settings differ)"]
     cut = [replace(run, greedy=FinalScore(1000.0 + run.seed, 1.0, 1, capped=1)) for run in seeds("giril", CLEAR)]
     assert verdicts(cut, "giril above demonstrator") == ["undecided (episodes cut short)"]
+    theirs = [
+        replace(run, greedy=FinalScore(500.0 + run.seed, 1.0, 1, capped=1)) for run in seeds("ilde-no-bonus", CLEAR)
+    ]
+    short = "undecided (episodes of ilde-no-bonus cut short)"
+    assert verdicts([*seeds("ilde", CLEAR), *theirs], "ilde above ilde-no-bonus") == [short]
+    even = "undecided (seeds without any spread)"
+    assert verdicts(seeds("giril", (1000.0, 1000.0)), "giril above demonstrator") == [even]
     below_zero = seeds("giril", CLEAR, demonstrator=-5.0)
     assert verdicts(below_zero, "giril above demonstrator") == ["borne out"]  # no ratio is needed to be above
     half = seeds("vail", CLEAR, demonstrator=-5.0)
@@ -83,25 +90,36 @@ def test_a_method_with_another_reward_is_not_what_its_name_says() -> None:
     prediction = "ilde above ilde-no-bonus"
     weighted = seeds("ilde", CLEAR, reward="vail + 2*giril + entropy")
     (verdict,) = verdicts([*weighted, *seeds("ilde-no-bonus", (500.0, 510.0))], prediction)
-    assert verdict.startswith("borne out")
-    assert "settings differ" in verdict
+    assert verdict == "undecided (vail + 2*giril + entropy; settings differ)"
+    alike = seeds("ilde", (990.0, 500.0, 510.0))
+    both = [*weighted, *alike, *seeds("ilde-no-bonus", (500.0, 510.0))]
+    assert "from fragments undecided (1 undecided" in next(n for n in judge(both).notes if prediction in n)
     opponent = seeds("ilde-no-bonus", (500.0, 510.0), reward="vail + 2*giril")
     (verdict,) = verdicts([*seeds("ilde", CLEAR), *opponent], prediction)
     assert "no ilde-no-bonus with these steps" in verdict
 
 
 def test_every_hypothesis_is_summed_up() -> None:
-    notes = judge(seeds("vail", (300.0, 310.0, 290.0))).notes
+    chance, *notes = judge(seeds("vail", (300.0, 310.0, 290.0))).notes
+    assert "decided by chance" in chance
     assert len(notes) == sum(len(hypothesis.trials) for hypothesis in hypotheses())
     said = "from fragments borne out (1 borne out, 6 not run); from whole episodes not run (4 not run)"
     assert notes[0].endswith(f"will fail with limited demonstrations. vail below 50% of the demonstrator: {said}")
     assert all("from fragments not run (" in note for note in notes[1:])
 
 
+def test_a_task_counts_once_however_many_rows_it_has() -> None:
+    rows = [*seeds("vail", (300.0, 310.0, 290.0)), *seeds("vail", (200.0, 210.0), env_steps=2 * STEPS)]
+    first = judge(rows).notes[1]
+    assert "from fragments borne out (1 borne out, 6 not run)" in first
+    other = seeds("vail", (890.0, 880.0, 885.0), env_steps=4 * STEPS)
+    assert "(1 borne out, 1 contradicted, 6 not run)" in judge([*rows, *other]).notes[1]
+
+
 def test_fragments_and_whole_episodes_are_counted_apart() -> None:
     whole = {"fraction": 1.0, "demos_hash": "e" * 64}
     runs = [*seeds("vail", (300.0, 310.0, 290.0)), *seeds("vail", (890.0, 880.0, 885.0), **whole)]
-    first = judge(runs).notes[0]
+    first = judge(runs).notes[1]
     assert "from fragments borne out (1 borne out, " in first
     assert "from whole episodes contradicted (1 contradicted, " in first
 

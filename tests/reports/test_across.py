@@ -91,6 +91,33 @@ def test_budgets_do_not_drift_from_task_to_task(budgets: tuple[int, int, int]) -
     assert pooled(first, second + third) == (("ilde",), ("ilde on Walker2d-v5",))
 
 
+def test_a_row_joins_the_budget_that_is_its_own_before_a_near_one() -> None:
+    twice = seeds("ilde", (900.0, 900.0)) + seeds("ilde", (1800.0, 1800.0), env_steps=404_000)
+    for elsewhere in (400_000, 404_000):
+        (entry,) = aggregate(compare(twice + seeds("ilde", (9.0, 9.0), **ELSEWHERE, env_steps=elsewhere)))
+        assert entry.env_steps == (elsewhere, elsewhere)
+    both = [replace(run, **ELSEWHERE) for run in twice]
+    assert [entry.env_steps for entry in aggregate(compare(twice + both))] == [(400_000,) * 2, (404_000,) * 2]
+
+
+def test_steps_are_nothing_to_a_random_policy() -> None:
+    runs = seeds("ilde", (1, 2)) + seeds("ilde", (1, 2), **ELSEWHERE) + seeds("random", (1, 2))
+    comparisons = compare(runs + seeds("random", (1, 2), task="Hopper-v5", env_steps=200_000))
+    assert [entry.label for entry in aggregate(comparisons)] == ["ilde", "random"]
+    assert left_out(comparisons) == ()
+
+
+def test_a_control_is_held_against_over_all_tasks_in_one_of_its_ways() -> None:
+    # The stronger of two ways is another one on each task.
+    ways = ({"variant": ("a=1",)}, {"variant": ("a=2",)})
+    runs = seeds("ilde", (500, 600)) + seeds("ilde", (500, 600), **ELSEWHERE)
+    for way, here, there in zip(ways, (700, 100), (100, 400), strict=True):
+        runs += seeds("constant", (here, here + 1), **way)
+        runs += seeds("constant", (there, there + 1), task="Hopper-v5", **way)
+    (ilde,) = [entry for entry in aggregate(compare(runs)) if entry.label == "ilde"]
+    assert [(chance.control, chance.value) for chance in ilde.chances] == [("constant", 0.5)]
+
+
 def test_no_steps_and_some_are_not_pooled() -> None:
     assert pooled(seeds("iq-learn", (1, 2), env_steps=0), seeds("iq-learn", (1, 2), **ELSEWHERE))[0] == ()
 

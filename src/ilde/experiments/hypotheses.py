@@ -1,7 +1,8 @@
 """The paper's four hypotheses, judged by our runs: what each predicts of final scores, and what the scores say.
 
 A prediction is borne out where the 95% interval of the difference lies on its side of 0, contradicted where it lies on
-the other, and otherwise undecided. A method is held against another one at equal steps on the same demonstrations.
+the other, and otherwise undecided. A method is held against another one at equal steps on the same demonstrations, and
+where their settings differ nothing is decided: nobody knows then what made the difference.
 The paper's games are shown from a fragment of one life: what whole episodes decide is counted apart from that.
 """
 
@@ -28,6 +29,7 @@ NAME = "hypotheses"
 TITLE = "The paper's four hypotheses (Section 6), judged by our runs"
 COLUMNS = ("hypothesis", "task", "prediction", "difference, 95% interval", "seeds", "steps", "verdict")
 DEMONSTRATOR = "demonstrator"
+ALONE = "each interval is one of 95% by itself: of twenty rows without any difference one is decided by chance"
 
 Verdict: TypeAlias = Literal["borne out", "contradicted", "undecided", "not run"]
 Shown: TypeAlias = tuple[str, str | None, float]
@@ -83,7 +85,7 @@ def judge(outcomes: Sequence[Outcome]) -> WordTable:
     ]
     notes = (_summary(hypothesis, trial, found) for hypothesis in hypotheses() for trial in hypothesis.trials)
     cells = tuple(judgement.cells for judgement in found)
-    return WordTable(TITLE, COLUMNS, cells, (*tuned(len(outcomes) - len(counted_in)), *notes))
+    return WordTable(TITLE, COLUMNS, cells, (*tuned(len(outcomes) - len(counted_in)), ALONE, *notes))
 
 
 def _judgements(hypothesis: Hypothesis, trial: Trial, comparisons: Sequence[Comparison]) -> Iterator[Judgement]:
@@ -121,17 +123,18 @@ def _decide(trial: Trial, row: Row, comparison: Comparison) -> tuple[Verdict, In
         interval = difference_interval_to(row, trial.share * row.demonstrator)
         return verdict_on(interval, trial.expected), interval, row, _remarks(row.details, _doubt(row))
     other = _opponent(trial.against, row, comparison.rows)
-    if other is None or other.cut:
+    if other is None:
         return "not run", None, row, _remarks(row.details, f"no {trial.against} with these steps")
+    if other.cut:
+        return "undecided", None, row, _remarks(row.details, f"episodes of {trial.against} cut short")
     interval = difference_interval(row.scores, other.scores)
-    remark = _remarks(
-        row.details, _doubt(row, other), "" if alike(row, other) and _as_named(row) else "settings differ"
-    )
-    return verdict_on(interval, trial.expected), interval, row, remark
+    if not (alike(row, other) and _as_named(row)):
+        return "undecided", interval, row, _remarks(row.details, _doubt(row, other), "settings differ")
+    return verdict_on(interval, trial.expected), interval, row, _remarks(row.details, _doubt(row, other))
 
 
 def difference_interval_to(row: Row, number: float) -> Interval | None:
-    """Student's 95% interval of a row's mean score less a number; None for one seed."""
+    """Student's 95% interval of a row's mean score less a number; None where it has none."""
     return None if row.interval is None else (row.interval[0] - number, row.interval[1] - number)
 
 
@@ -150,7 +153,7 @@ def verdict_on(interval: Interval | None, expected: Expected) -> Verdict:
 
 def _opponent(method: str, row: Row, rows: Sequence[Row]) -> Row | None:
     fair = [other for other in rows if other.method == method and _as_named(other) and same_budget(row, other)]
-    return min(fair, key=lambda other: (not alike(row, other), other.label), default=None)
+    return min(fair, key=lambda other: (other.cut, not alike(row, other), other.label), default=None)
 
 
 def _as_named(row: Row) -> bool:
@@ -164,18 +167,33 @@ def _remarks(*parts: str) -> str:
 
 
 def _doubt(*rows: Row) -> str:
-    return "one seed" if any(len(row.scores) == 1 for row in rows) else ""
+    doubts = [row.doubt for row in rows]
+    single = [doubt for doubt, row in zip(doubts, rows, strict=True) if len(row.scores) == 1]
+    # Welch's interval needs the spread of one side only.
+    return next(iter(single), doubts[0] if all(doubts) else "")
 
 
 def _summary(hypothesis: Hypothesis, trial: Trial, judgements: Sequence[Judgement]) -> str:
     """A hypothesis, how one of its predictions fared, and what that comes to."""
     own = [judged for judged in judgements if (judged.hypothesis, judged.trial) == (hypothesis.number, trial)]
     parts = {
-        "from fragments": [judged.verdict for judged in own if judged.fraction < 1],
-        "from whole episodes": [judged.verdict for judged in own if judged.fraction == 1],
+        "from fragments": by_task([judged for judged in own if judged.fraction < 1]),
+        "from whole episodes": by_task([judged for judged in own if judged.fraction == 1]),
     }
     said = "; ".join(f"{name} {in_all(verdicts)} ({_counted(verdicts)})" for name, verdicts in parts.items())
     return f"H{hypothesis.number}: {hypothesis.says}. {predicted(trial)}: {said}"
+
+
+def by_task(judgements: Sequence[Judgement]) -> list[Verdict]:
+    """Each task's verdicts, however many rows it has: those that decide, each once, or what it comes to without."""
+    tasks: dict[str, list[Verdict]] = {}
+    for judged in judgements:
+        tasks.setdefault(judged.task, []).append(judged.verdict)
+    return [
+        verdict
+        for found in tasks.values()
+        for verdict in [fate for fate in FATES[:2] if fate in found] or [min(found, key=FATES.index)]
+    ]
 
 
 def in_all(verdicts: Sequence[Verdict]) -> str:

@@ -8,10 +8,12 @@ from dataclasses import astuple, dataclass
 
 from scipy import stats
 
+from ilde.envs.names import is_atari
 from ilde.experiments.answers import Answer
 from ilde.experiments.paper.tables import PaperTable, PaperValue
+from ilde.methods import find_method
 from ilde.reports.comparison import SAME_BUDGET, same_budget
-from ilde.reports.crossing import Crossing, Read, crossing, curve_read
+from ilde.reports.crossing import Crossing, Read, crossing, curve_read, training_read
 from ilde.reports.numbers import NOTHING, counted, magnitude, plus_minus, score, span
 from ilde.reports.rows import Row
 from ilde.reports.statistics import LEVEL, Interval, mean_and_std
@@ -100,9 +102,20 @@ def against_demonstrator(answer: Answer) -> str:
     row = answer.row
     if row.cut or row.demonstrator is None:
         return ""
-    low, high = row.interval or games_interval(row) or (row.mean, row.mean)
+    interval = row.interval or games_interval(row)
+    if interval is None or _repeats_unknown(row):
+        doubt = "one seed, kinds of its games not kept" if interval else row.doubt
+        return f"not told apart from the demonstrator{answer.measure}: {doubt}"
+    low, high = interval
     side = "above" if low > row.demonstrator else "below" if high < row.demonstrator else "not apart from"
     return f"{side} the demonstrator{answer.measure}{'' if row.interval else ' by one seed'}"
+
+
+def _repeats_unknown(row: Row) -> bool:
+    """Whether a policy without chance played one seed's games, and nobody kept how many of them were alike."""
+    final, learner = row.outcomes[0].greedy, find_method(row.method).learner
+    repeats = is_atari(row.outcomes[0].task) and learner != "none"
+    return row.interval is None and repeats and final is not None and final.kinds is None
 
 
 def games_interval(row: Row) -> Interval | None:
@@ -114,7 +127,7 @@ def games_interval(row: Row) -> Interval | None:
     if len(row.scores) > 1 or final is None or row.cut:
         return None
     games = final.episodes if final.kinds is None else final.kinds
-    if games < 2:
+    if games < 2 or not final.std:
         return None
     spread = float(stats.t.ppf(0.5 + LEVEL / 2, games - 1)) * final.std / math.sqrt(games)
     return final.mean - spread, final.mean + spread
@@ -187,8 +200,7 @@ def _each(row: Row, read: Read) -> str:
     """The same of every seed alone, where there are several: their mean may cross where few of them do."""
     if len(row.outcomes) == 1:
         return ""
-    own = read if read == "evaluations" else None
-    alone = [crossing([outcome], row.demonstrator, own) for outcome in row.outcomes]
+    alone = [crossing([o], row.demonstrator, read if read == "evaluations" else training_read(o)) for o in row.outcomes]
     steps = sorted(found.env_steps for found in alone if found)
     passed = f"; {len(steps)} of {counted(len(alone), 'seed')} alone"
     return f"{passed}, at {steps[0]:,} to {steps[-1]:,}" if steps else passed

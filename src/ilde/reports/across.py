@@ -6,8 +6,10 @@ settings. Their labels in the tables of tasks do not tell: what all rows of a ta
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from ilde.config import usual_preset
@@ -15,7 +17,7 @@ from ilde.envs.names import is_atari
 from ilde.methods import find_method
 from ilde.randomness import numpy_generator
 from ilde.reports import statistics
-from ilde.reports.comparison import CONTROLS, Comparison, alike_steps, control_of
+from ilde.reports.comparison import CONTROLS, Comparison, alike, alike_steps, control_of
 from ilde.reports.rows import Kind, Row
 from ilde.reports.statistics import Interval, Scores
 
@@ -75,20 +77,30 @@ def _pools(comparisons: Sequence[Comparison]) -> list[Pool]:
     for comparison in comparisons:
         # What was cut short has no ratio.
         rows = [row for row in comparison.rows if not row.cut] if (comparison.demonstrator or 0) > 0 else []
-        for row in rows:
-            pool = next((pool for pool in pools if _belongs(comparison, row, pool)), None)
-            if pool is None:
-                pools.append(pool := [])
-            pool.append((comparison, row))
+        before = list(pools)
+        # The nearest budgets first, so that a row does not take the place of one that fits exactly.
+        for row in sorted(rows, key=lambda row: min((_distance(row, pool) for pool in before), default=math.inf)):
+            near = [pool for pool in pools if _belongs(comparison, row, pool)]
+            if near:
+                min(near, key=partial(_distance, row)).append((comparison, row))
+            else:
+                pools.append([(comparison, row)])
     return pools
 
 
 def _belongs(comparison: Comparison, row: Row, pool: Pool) -> bool:
     """Whether a row is of a pool's treatment and budget; a task stands once in a pool."""
-    return all(
-        _treatment(other) == _treatment(row) and alike_steps(other.env_steps, row.env_steps) and task is not comparison
-        for task, other in pool
-    )
+    return math.isfinite(_distance(row, pool)) and all(task is not comparison for task, _ in pool)
+
+
+def _distance(row: Row, pool: Pool) -> float:
+    """How far a row's budget is from a pool's; infinite for another treatment, or beyond the rounding to rollouts."""
+    alike = all(_treatment(other) == _treatment(row) for _, other in pool)
+    if alike and find_method(row.method).learner == "none":  # steps are nothing to a random policy
+        return 0
+    if not alike or not all(alike_steps(other.env_steps, row.env_steps) for _, other in pool):
+        return math.inf
+    return max(abs(other.env_steps - row.env_steps) for _, other in pool)
 
 
 def _label(pool: Pool, pools: Sequence[Pool]) -> str:
@@ -132,11 +144,7 @@ def _chances(label: str, pool: Pool) -> tuple[Chance, ...]:
     """Against each control that stands in all of the tasks at the row's own budget, with the same settings on all."""
     chances = []
     for control in CONTROLS:
-        found = [
-            control_of(control, row, [other for other in comparison.rows if not other.cut]) for comparison, row in pool
-        ]
-        held_against = [row for row in found if row is not None]
-        if len(held_against) == len(pool) and len(set(map(_treatment, held_against))) == 1:
+        if held_against := _held_against(control, pool):
             ours, theirs = [_ratios(row) for _, row in pool], [_ratios(row) for row in held_against]
             generator = numpy_generator(0, f"{label} against {control} over {len(pool)} tasks")
             our_runs, their_runs = [_runs(row) for _, row in pool], [_runs(row) for row in held_against]
@@ -145,6 +153,22 @@ def _chances(label: str, pool: Pool) -> tuple[Chance, ...]:
             )
             chances.append(Chance(control, float(statistics.improvement(ours, theirs)), interval))
     return tuple(chances)
+
+
+def _held_against(control: str, pool: Pool) -> list[Row]:
+    """A control's rows for all of a pool's tasks, run in one way on all: the likest one, of those the strongest."""
+    ways = dict.fromkeys(_treatment(row) for comparison, _ in pool for row in comparison.rows if row.method == control)
+    found = []
+    for way in ways:
+        same = [[o for o in comparison.rows if not o.cut and _treatment(o) == way] for comparison, _ in pool]
+        rows = [control_of(control, row, others) for (_, row), others in zip(pool, same, strict=True)]
+        found.append([row for row in rows if row is not None])
+
+    def rank(rows: list[Row]) -> tuple[int, float]:
+        unlike = sum(not alike(row, other) for (_, row), other in zip(pool, rows, strict=True))
+        return unlike, -sum(float(_ratios(row).mean()) for row in rows)
+
+    return min((rows for rows in found if len(rows) == len(pool)), key=rank, default=[])
 
 
 def _treatment(row: Row) -> Hashable:

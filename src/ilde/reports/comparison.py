@@ -235,4 +235,8 @@ def _difference(row: Row, control: Row) -> Difference:
 
 
 def _apart(row: Row, control: Row) -> bool:
-    return row.interval is not None and control.interval is not None and row.interval[0] > control.interval[1]
+    # Where only one side has no spread, the other's is what the difference is judged by.
+    (low, _), (_, high) = (
+        (side.mean, side.mean) if side.interval is None else side.interval for side in (row, control)
+    )
+    return min(len(row.scores), len(control.scores)) > 1 and low > high

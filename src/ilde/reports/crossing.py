@@ -53,10 +53,14 @@ def curve_read(*rows: Sequence[Outcome]) -> Read:
     outcomes = [outcome for row in rows for outcome in row]
     if all(len(outcome.evaluations.values) >= ENOUGH for outcome in outcomes):
         return "evaluations"
+    return training_read(*outcomes) if all(len(row) == 1 for row in rows) else "training scores"
+
+
+def training_read(*outcomes: Outcome) -> Read:
+    """Which curve of training is read of seeds that each stand alone."""
     kept = all(outcome.lows.values or len(outcome.training.values) < POINTS for outcome in outcomes)
     thinned = any(outcome.lows.values for outcome in outcomes)
-    lowest = kept and thinned and all(len(row) == 1 for row in rows)
-    return "lowest training scores" if lowest else "training scores"
+    return "lowest training scores" if kept and thinned else "training scores"
 
 
 def _curve(outcome: Outcome, read: Read) -> Curve:

@@ -159,8 +159,15 @@ class Row:
 
     @property
     def interval(self) -> Interval | None:
-        """Student's 95% interval of the mean; None for one seed."""
-        return mean_interval(self.scores) if len(self.scores) > 1 else None
+        """Student's 95% interval of the mean; None for one seed or without any spread: equal scores are not certain."""
+        return mean_interval(self.scores) if len(set(self.scores)) > 1 else None
+
+    @property
+    def doubt(self) -> str:
+        """Why there is no interval."""
+        if self.interval is not None:
+            return ""
+        return "one seed" if len(self.scores) == 1 else "seeds without any spread"
 
     @property
     def iqm(self) -> float:
