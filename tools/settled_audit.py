@@ -16,6 +16,9 @@ each action for a while, to the single action that is worth most, and to the dem
 four parts; behind each in brackets its scoring steps in a thousand. `with scoring` is the rank correlation of the two
 over all these ways of playing: 1 where whoever scores more often is paid more.
 
+With `--limit 4` no step is worth more than four times the mean over the same steps: a few large changes are most of
+what is paid otherwise, and say little of how often there are points.
+
 Points are read to judge, never to pay. Some three minutes a game on one core, 6 GiB.
 """
 
@@ -54,8 +57,8 @@ NEAR, PARTS, CHUNK = 8, 4, 128
 
 
 @torch.no_grad()
-def paid(mix: RewardMix, steps: Transitions, spans: tuple[int, ...]) -> dict[int, Tensor]:
-    """What steps (T, N) are worth to each reading."""
+def paid(mix: RewardMix, steps: Transitions, spans: tuple[int, ...], limit: float = 0.0) -> dict[int, Tensor]:
+    """What steps (T, N) are worth to each reading, at most so many times their mean."""
     model = mix.terms["giril"].model
     assert isinstance(model, GenerativeReward)
     found: dict[int, list[Tensor]] = {span: [] for span in spans}
@@ -73,7 +76,7 @@ def paid(mix: RewardMix, steps: Transitions, spans: tuple[int, ...]) -> dict[int
     if 0 in worths:
         whole = worths[0]
         worths[0] = torch.where(ending_within(steps.terminated, DYING), whole.clamp(max=whole.median()), whole)
-    return worths
+    return {span: worth.clamp(max=limit * worth.mean()) if limit else worth for span, worth in worths.items()}
 
 
 def since(scored: Tensor, steps: int) -> Tensor:
@@ -92,7 +95,7 @@ def along_random_play(worth: Tensor, steps: Transitions) -> dict[str, float]:
     return row | {"near": round(float(worth[near].sum() / worth.sum()), 3), "of": round(float(near.float().mean()), 3)}
 
 
-def measure(game: str, seed: int) -> dict[str, Any]:
+def measure(game: str, seed: int, limit: float = 0.0) -> dict[str, Any]:
     """What each reading makes of each way of playing one game."""
     fragment, recorded = resolve(f"{game}/one-life-v0:0.1"), resolve(f"{game}/full-v0")
     envs = make_envs(recorded.header.env_id, NUM_ENVS, seed, clip_actions=True)
@@ -103,7 +106,7 @@ def measure(game: str, seed: int) -> dict[str, Any]:
         chance = play(envs, BEGINNING, 1.0, torch_generator(seed, "background"))
         mix = fitted(SETTINGS, envs, fragment.transitions(), chance, seed)
         for way, steps in ways(envs, seed, "play"):
-            worths = paid(mix, steps, SPANS)
+            worths = paid(mix, steps, SPANS, limit)
             pay[way] = {span: float(worth.mean()) for span, worth in worths.items()}
             scoring[way] = 1000 * float((steps.env_reward > 0).float().mean())
             if way == "random":
@@ -113,7 +116,8 @@ def measure(game: str, seed: int) -> dict[str, Any]:
     whole = recorded.transitions()
     reward = torch.cat([torch.as_tensor(episode.reward) for episode in recorded.episodes])
     scores = (reward > 0).float().chunk(PARTS)
-    parts = {span: worth.chunk(PARTS) for span, worth in paid(mix, whole.map(lambda x: x.unsqueeze(1)), SPANS).items()}
+    alone = whole.map(lambda x: x.unsqueeze(1))
+    parts = {span: worth.chunk(PARTS) for span, worth in paid(mix, alone, SPANS, limit).items()}
     for k, scored in enumerate(scores):
         pay[f"part {k + 1}"] = {span: float(parts[span][k].mean()) for span in SPANS}
         scoring[f"part {k + 1}"] = 1000 * float(scored.mean())
@@ -150,7 +154,7 @@ UNMARKED = (
 )
 
 
-def _measured(games: list[str], seed: int) -> dict[str, Any]:
+def _measured(games: list[str], seed: int, limit: float = 0.0) -> dict[str, Any]:
     notes = [
         f"points, soon, near points: along random play, {NUM_ENVS} games, seed {seed}; then the mean pay of a step in "
         "that of random play, and in brackets scoring steps in a thousand",
@@ -158,13 +162,19 @@ def _measured(games: list[str], seed: int) -> dict[str, Any]:
         UNMARKED,
     ]
     command = " ".join(["python tools/settled_audit.py", *games, f"--seed {seed}"])
-    return {"command": command, "notes": notes, "games": [measure(game, seed) for game in games]}
+    if limit:
+        notes.append(f"no step is worth more than {limit:g} times the mean over the same steps")
+        command += f" --limit {limit:g}"
+    return {"command": command, "notes": notes, "games": [measure(game, seed, limit) for game in games]}
 
 
 def main() -> int:
     """Measure or read, then print."""
     parser = audit_parser(__doc__, seed=100)
-    return audit(parser, "What changes for good, audited", table, lambda args: _measured(args.games, args.seed))
+    parser.add_argument("--limit", type=float, default=0.0, help="largest worth of a step, in means; 0 sets none")
+    return audit(
+        parser, "What changes for good, audited", table, lambda args: _measured(args.games, args.seed, args.limit)
+    )
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
@@ -41,3 +42,25 @@ def test_a_game_is_audited(audit: ModuleType, monkeypatch: pytest.MonkeyPatch) -
     rows = audit.table(document).rows
     assert [row[1] for row in rows] == ["the error whole", "1 states", "4 states"]
     assert rows[0][5] == f"1.00 ({game['scoring']['random']:.0f})"
+
+
+def test_a_limit_takes_from_the_largest_alone(audit: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "SETTINGS", "rewards.hidden=8 rewards.generative.epochs=1")
+    monkeypatch.setattr(audit, "SPANS", (0, 1))
+    found: list[list[torch.Tensor]] = []
+    for limit in (0.0, 2.0):
+        worths: list[torch.Tensor] = []
+        original = audit.paid
+
+        def noted(*args: Any, original: Any = original, worths: list[torch.Tensor] = worths) -> Any:
+            worths += original(*args).values()
+            return original(*args)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(audit, "paid", noted)
+            document = audit._measured(["qbert"], 0, limit)
+        found.append(worths)
+    assert document["command"].endswith("--seed 0 --limit 2")
+    for whole, limited in zip(*found, strict=True):
+        torch.testing.assert_close(limited, whole.clamp(max=2.0 * whole.mean()))
+    assert any((whole > limited).any() for whole, limited in zip(*found, strict=True))
