@@ -20,6 +20,7 @@ from ilde.envs.base import Score, Step
 from ilde.evaluation import Evaluation, evaluate, mean_interval, quotas, return_ratio
 from ilde.launch import start
 from ilde.nets.policy import Decision
+from ilde.patience import heard_by
 
 
 class Scripted:
@@ -178,3 +179,21 @@ def test_the_end_is_cut_only_where_a_trial_asks_for_it(cap: int, capped: int, tm
     rows = run.folder.evaluations.rows()
     # A pole falls after eight steps at the earliest.
     assert [(row["capped"], row["length"] == 3.0) for row in rows] == [(capped, bool(cap))] * 2
+
+
+def test_an_evaluation_says_how_far_it_is_and_what_helps_where_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ilde.patience.SECONDS", -1.0)
+    heard: list[str] = []
+    with heard_by(heard.append):
+        evaluate(Scripted([2], [3]), Watching(), episodes=2, generator=generator())
+    remedy = "; one that never ends needs gymnasium's TimeLimit, or a largest number of steps"
+    open_ones = [f"evaluation: {done} of 2 episodes, the longest open one {age} steps old" for done, age in HOW_FAR]
+    assert heard == [open_ones[0] + remedy, open_ones[1] + remedy, open_ones[2]]
+    heard.clear()
+    with heard_by(heard.append):
+        evaluate(Scripted([10**9]), Watching(), episodes=1, generator=generator(), max_steps=2)
+    assert heard
+    assert not any(remedy in line for line in heard)  # it was given one
+
+
+HOW_FAR = ((0, 0), (0, 1), (1, 2))

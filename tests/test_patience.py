@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from ilde.patience import counted, heard_by
+from ilde.patience import counted, heard_by, now_and_then
 
 
 def seconds(each: float) -> Callable[[], float]:
@@ -36,3 +36,17 @@ def test_nobody_hears_it_afterwards() -> None:
         pass
     list(counted(8, "giril", "passes", clock=seconds(20.0)))
     assert heard == []
+
+
+def test_a_loop_without_a_known_end_tells_every_few_seconds() -> None:
+    heard: list[str] = []
+    with heard_by(heard.append):
+        say = now_and_then(clock=seconds(4.0))
+    for turn in range(6):  # the clock is read once in each turn, and once more where something is told
+        say(lambda turn=turn: f"turn {turn}")  # type: ignore[misc]
+    assert heard == ["turn 2", "turn 5"]
+
+
+def test_it_asks_for_no_words_where_nobody_listens() -> None:
+    say = now_and_then(clock=seconds(20.0))
+    say(lambda: pytest.fail("nobody listens"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +39,7 @@ from ilde.launch import (
     with_its_threads,
 )
 from ilde.nets.policy import Policy
-from ilde.prepare import build, demonstrator_return, fit
+from ilde.prepare import action_remark, build, demonstrator_return, fit
 from ilde.randomness import torch_generator
 from ilde.runs import RunDirectory, collect_provenance
 
@@ -78,6 +79,10 @@ class Imitator:
     ) -> None:
         if config is not None and preset is not None:
             raise UserError(f"preset {preset!r} and config: give one of them")
+        if env is None:
+            raise UserError("env is None; pass an id, a function that builds one environment, or a vector environment")
+        if config is not None and not isinstance(config, RunConfig):
+            raise UserError(f"config is a {type(config).__name__}; a preset's name goes to preset")
         if not isinstance(demos, str | Path | Demonstrations | None):
             raise UserError(f"demos is a {type(demos).__name__}; for arrays there is ilde.demos.from_arrays(env, ...)")
         settings = config or find_preset(preset or _usual_preset(env, method))
@@ -95,6 +100,8 @@ class Imitator:
         self._source = canonical_env_id(env) if isinstance(env, str) else env
         self._trainer, self._demos = build(settings, env=self._source, demos=in_memory)
         self._trainer.config = replace(settings, env=self._trainer.envs.env_id)
+        if remark := action_remark(settings, self._trainer.envs.action_space):
+            warnings.warn(remark, stacklevel=2)
         self._fitted = False
         self._broken_off = False
         """Whether an earlier call ended in the middle of a fit or an update."""
@@ -184,10 +191,13 @@ class Imitator:
             action = np.clip(action, actions.low, actions.high)
         return (action[0] if single else action), None
 
-    def evaluate(self, episodes: int = 20, greedy: bool = True, env: EnvLike | None = None) -> Evaluation:
+    def evaluate(
+        self, episodes: int = 20, greedy: bool = True, env: EnvLike | None = None, max_steps: int | None = None
+    ) -> Evaluation:
         """True returns of whole episodes, in environments of their own; `env` names others than those of training.
 
-        The latest ones in the training environment, greedy and sampled, are saved with the run.
+        An episode that is longer than `max_steps` counts with the return it had by then. The latest evaluations in the
+        training environment, greedy and sampled, are saved with the run.
         """
         source = self._source if env is None else env
         if isinstance(source, gym.vector.VectorEnv):
@@ -195,7 +205,8 @@ class Imitator:
                 "evaluation plays in environments of its own: pass env, an id or a function that builds one"
             )
         episodes = _whole("episodes", episodes)
-        evaluation = Evaluator(self.config, source)(self._trainer, episodes, None, greedy=greedy)
+        limit = None if max_steps is None else _whole("max_steps", max_steps)
+        evaluation = Evaluator(self.config, source)(self._trainer, episodes, limit, greedy=greedy)
         if env is None:
             self._final[greedy] = evaluation
         return evaluation
@@ -242,6 +253,8 @@ class Imitator:
         if env is None and folder.provenance.get("own_env"):
             raise UserError(f"{path}: made with an environment of your own; pass it as env")
         config, kept = with_its_threads(from_dict(RunConfig, folder.config), folder.provenance), Path(path) / OWN_DEMOS
+        if isinstance(env, gym.vector.VectorEnv) and env.num_envs != config.num_envs:
+            raise UserError(f"{path}: learned in {config.num_envs} environments at once, env has {env.num_envs}")
         own = load_demos(kept) if kept.exists() and demos is None else demos
         agent = cls(config.env if env is None else env, own, config=config)
         check_demos_unchanged(folder.provenance, agent._demos, agent.config)

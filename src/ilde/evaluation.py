@@ -16,6 +16,7 @@ from scipy import stats
 
 from ilde.envs.base import EnvBatch
 from ilde.nets.policy import Policy
+from ilde.patience import now_and_then
 
 DELAY = 8
 """Steps by which episodes of one kind may differ: an Atari game starts up to 30 frames late, four to a step."""
@@ -125,10 +126,15 @@ def evaluate(
     left = quotas(episodes, envs.num_envs)
     played: list[list[tuple[float, int]]] = [[] for _ in left]
     running, age, capped, truncated = np.zeros(envs.num_envs), np.zeros(envs.num_envs, np.int64), 0, 0
-    obs = envs.reset()
+    obs, say = envs.reset(), now_and_then()
+
+    def how_far() -> str:
+        return _how_far(sum(map(len, played)), episodes, int(age.max()), max_steps)
+
     while any(left):
         if stop():
             raise StoppedError
+        say(how_far)
         observations = torch.from_numpy(np.asarray(obs)).to(generator.device)
         step = envs.step(policy.act(observations, generator, greedy=greedy).action.cpu().numpy())
         obs = step.obs
@@ -147,3 +153,10 @@ def evaluate(
                 running[env], age[env] = 0.0, 0
     results = [result for env in played for result in env]
     return Evaluation(tuple(r for r, _ in results), tuple(n for _, n in results), greedy, capped, truncated)
+
+
+def _how_far(done: int, episodes: int, longest: int, max_steps: int | None) -> str:
+    far = f"evaluation: {done} of {episodes} episodes, the longest open one {longest:,} steps old"
+    # Nothing tells an episode that has no end from one that is long.
+    endless = not done and max_steps is None
+    return f"{far}; one that never ends needs gymnasium's TimeLimit, or a largest number of steps" if endless else far

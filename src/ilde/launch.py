@@ -25,7 +25,7 @@ from ilde.learners.replay import row_bytes
 from ilde.learners.replaying import ReplayLearner
 from ilde.patience import heard_by
 from ilde.policies import measure
-from ilde.prepare import build, demonstrator_return, fit
+from ilde.prepare import build, demonstrator_return, find_again, fit
 from ilde.runs import RunDirectory, collect_provenance
 from ilde.trainer import Trainer
 
@@ -99,6 +99,7 @@ class Evaluator:
             max_steps=max_steps,
             device=trainer.device,
             stop=stop,
+            spaces=(trainer.envs.obs_space, trainer.envs.action_space),
         )
 
 
@@ -183,7 +184,8 @@ class Run:
         self, episodes: int, max_steps: int | None, stop: Callable[[], bool], *, greedy: bool, final: bool = False
     ) -> None:
         began = time.perf_counter()
-        evaluation = self.evaluator(self.trainer, episodes, max_steps, greedy=greedy, stop=stop)
+        with heard_by(self.listener.noted):
+            evaluation = self.evaluator(self.trainer, episodes, max_steps, greedy=greedy, stop=stop)
         self.folder.log_evaluation(self.trainer.env_steps, evaluation.row(self.demonstrator, final=final))
         self.listener.evaluated(self.trainer.env_steps, evaluation)
         self._evaluating += time.perf_counter() - began
@@ -212,13 +214,17 @@ def start(config: RunConfig, out: Path, listener: Listener | None = None) -> Run
     return run
 
 
-def resume(path: Path, listener: Listener | None = None) -> Run:
-    """Go on exactly where a run stopped."""
+def resume(path: Path, listener: Listener | None = None, demos_now: str | None = None) -> Run:
+    """Go on exactly where a run stopped.
+
+    Args:
+        demos_now: where its demonstrations lie, if not where they did
+    """
     with ExitStack() as undo:
         folder = undo.enter_context(RunDirectory.open(path))
         folder.require_named_env()
         config = with_its_threads(from_dict(RunConfig, folder.config), folder.provenance)
-        trainer, demos = build(config)
+        trainer, demos = build(config, demos=find_again(path, config, demos_now))
         undo.callback(trainer.envs.close)
         check_demos_unchanged(folder.provenance, demos, config)
         run = _ready(trainer, demos, folder, listener or Silent())

@@ -1,4 +1,4 @@
-"""Long loops before the first iteration say how far they are, to whoever listens: people, never a learner.
+"""Long loops beside training say how far they are, to whoever listens: people, never a learner.
 
     with heard_by(print):
         for epoch in counted(1000, "giril", "passes"):
@@ -28,6 +28,19 @@ def heard_by(tell: Callable[[str], None]) -> Iterator[None]:
         yield
     finally:
         _tell.reset(before)
+
+
+def now_and_then(clock: Callable[[], float] = time.monotonic) -> Callable[[Callable[[], str]], None]:
+    """For a loop without a known end: call what this gives in every round, with how to say how far it is."""
+    tell, due = _tell.get(), clock() + SECONDS
+
+    def say(words: Callable[[], str]) -> None:
+        nonlocal due
+        if tell is not None and clock() >= due:
+            due = clock() + SECONDS
+            tell(words())
+
+    return say
 
 
 def counted(

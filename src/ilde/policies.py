@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
@@ -19,7 +20,7 @@ from ilde.config import RunConfig, from_dict, to_dict
 from ilde.data import UserError
 from ilde.demos.bundled import FOLDER as BUNDLED
 from ilde.envs import EnvLike, make_envs
-from ilde.envs.base import Array
+from ilde.envs.base import Array, EnvBatch
 from ilde.evaluation import Evaluation, evaluate, never
 from ilde.learners.base import Learner
 from ilde.nets.policy import Decision, Policy, UniformPolicy
@@ -27,6 +28,8 @@ from ilde.randomness import derive_seed, torch_generator
 from ilde.runs import RunDirectory
 from ilde.trainer import Trainer
 
+Spaces: TypeAlias = tuple[gym.Space[Any], gym.Space[Any]]
+"""Of observations and of actions."""
 POLICY_KEY = "ilde"
 """The metadata entry of a policy file."""
 MAX_ENVS = 32
@@ -114,12 +117,18 @@ def uniform_policy(env: str) -> LoadedPolicy:
 
 
 def evaluate_policy(
-    loaded: LoadedPolicy, *, episodes: int, seed: int, greedy: bool, device: torch.device | str = "cpu"
+    loaded: LoadedPolicy,
+    *,
+    episodes: int,
+    seed: int,
+    greedy: bool,
+    max_steps: int | None = None,
+    device: torch.device | str = "cpu",
 ) -> Evaluation:
     """True returns of whole episodes; with the run's own seed, the very episodes of its final evaluation."""
-    config = loaded.config
+    config, count = loaded.config, episodes
     return measure(
-        loaded.policy, config.env, config, episodes=episodes, seed=seed, greedy=greedy, max_steps=None, device=device
+        loaded.policy, config.env, config, episodes=count, seed=seed, greedy=greedy, max_steps=max_steps, device=device
     )
 
 
@@ -134,17 +143,38 @@ def measure(
     max_steps: int | None,
     device: torch.device | str,
     stop: Callable[[], bool] = never,
+    spaces: Spaces | None = None,
 ) -> Evaluation:
-    """True returns in environments of their own, on seeds that training never sees; see `evaluate` on stopping."""
+    """True returns in environments of their own, on seeds that training never sees; see `evaluate` on stopping.
+
+    Args:
+        spaces: those that the policy was made for, where the environment may be another one
+    """
     env_seed = derive_seed(seed, "evaluation") % 2**31
     envs = make_envs(env, min(episodes, MAX_ENVS), env_seed, clip_actions=config.clip_actions)
     generator = torch_generator(seed, "evaluation", device)
     try:
+        if spaces is not None:
+            _require_alike(envs, spaces)
         return evaluate(
             envs, policy, episodes=episodes, generator=generator, greedy=greedy, max_steps=max_steps, stop=stop
         )
     finally:
         envs.close()
+
+
+def _require_alike(envs: EnvBatch, spaces: Spaces) -> None:
+    """Refuse an environment whose observations or actions are not of the policy's form; bounds may differ."""
+    forms = [
+        [
+            f"Discrete({s.n}, start={s.start})" if isinstance(s, gym.spaces.Discrete) else f"{s.dtype}{s.shape}"
+            for s in two
+        ]
+        for two in ((envs.obs_space, envs.action_space), spaces)
+    ]
+    for name, here, own in zip(("observations", "actions"), *forms, strict=True):
+        if here != own:
+            raise UserError(f"{envs.env_id}: {name} are {here}; the policy's are {own}")
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import get_args
+from pathlib import Path
+from typing import Any, get_args
 
+import gymnasium as gym
 import numpy as np
 import torch
 
@@ -13,6 +15,7 @@ from ilde.collector import Collector
 from ilde.config import Device, RunConfig, validated
 from ilde.data import Metrics, Transitions, UserError
 from ilde.demos import Demonstrations, resolve
+from ilde.demos.bundled import findable
 from ilde.demos.demonstrations import shuffle_transitions
 from ilde.envs import EnvLike, make_envs
 from ilde.envs.base import EnvBatch
@@ -24,6 +27,10 @@ from ilde.trainer import Trainer
 
 TURNS = 4
 """Groups of games that take turns beside a GPU: with more the cores idle less, and the host has more to hand over."""
+SMALLEST_IMAGE = 36
+"""Pixels of a side that the policy's convolutions leave something of."""
+WIDE, ASIDE = 3.0, 1.0
+"""Half a range of actions, and a middle of one, in deviations of a policy that has learned nothing."""
 WALK_CHUNK = 128
 """Steps of a random walk collected at a time."""
 
@@ -62,6 +69,16 @@ def uses_demos(config: RunConfig) -> bool:
     """Whether a run learns from demonstrations: its method does, or a term of its reward."""
     method = find_method(config.method)
     return method.demos != "unused" or needs_demos(parse_expression(config.reward or method.reward))
+
+
+def find_again(run: Path, config: RunConfig, where: str | None) -> Demonstrations | None:
+    """The demonstrations of a run that goes on, if they do not lie where they did; None if nobody says so."""
+    if where is not None:
+        return resolve(where)
+    if uses_demos(config) and not findable(config.demos or ""):
+        remedy = "go on in the folder it began in, or name them with --demos"
+        raise UserError(f"{run}: its demonstrations {config.demos} are not found from here; {remedy}")
+    return None
 
 
 def load_demos(
@@ -142,11 +159,36 @@ def build(
     parse_expression(config.reward or method.reward)
     device = choose_device(config.device)
     envs = make_training_envs(config, device, env)
+    check_images(envs)
     settle(config, envs, device)
     demos = load_demos(config, method, envs, demos)
     trainer = Trainer(config, envs, device)
     check_replay(trainer, demos)
     return trainer, demos
+
+
+def check_images(envs: EnvBatch) -> None:
+    """Refuse images too small for the networks."""
+    shape = envs.obs_space.shape
+    if len(shape) == 3 and min(shape[1:]) < SMALLEST_IMAGE:
+        small = f"images of {shape[1]} x {shape[2]} pixels; need at least {SMALLEST_IMAGE} x {SMALLEST_IMAGE}"
+        raise UserError(f"{envs.env_id}: {small}: gymnasium's ResizeObservation")
+
+
+def action_remark(config: RunConfig, space: gym.Space[Any]) -> str | None:
+    """What stands in the way of a Gaussian policy, which begins around 0 with a deviation of about 1, unscaled."""
+    if find_method(config.method).learner not in ("ppo", "bc") or not isinstance(space, gym.spaces.Box):
+        return None
+    bounded = np.isfinite(space.low) & np.isfinite(space.high)
+    low, high = (np.where(bounded, side, 0.0) for side in (space.low, space.high))
+    wide, aside = (high - low) / 2 > WIDE, np.abs(high + low) / 2 > ASIDE
+    if not (wide | aside).any():
+        return None
+    found = next(index for index in np.ndindex(space.shape) if wide[index] or aside[index])
+    return (
+        f"actions of {config.method} begin around 0 with a deviation of about 1, and one goes from {low[found]:g} to "
+        f"{high[found]:g}: gymnasium's RescaleAction to -1 and 1 makes it learn sooner, or at all"
+    )
 
 
 def check_replay(trainer: Trainer, demos: Demonstrations | None) -> None:

@@ -104,6 +104,41 @@ def test_an_imitator_trains_and_needs_no_demos_to_be_evaluated(ilde: Ilde, demos
     assert evaluated["ratio"] == pytest.approx(evaluated["mean"] / demonstrator.mean)
 
 
+def test_a_run_goes_on_from_another_folder_where_it_is_told_its_demonstrations(
+    ilde: Ilde, demos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "mine.npz").write_bytes(demos.read_bytes())
+    monkeypatch.chdir(tmp_path / "here")
+    run = tmp_path / "run"
+    words = ("--env", "CartPole-v1", "--demos", "mine.npz:0.5", "--steps", 96, "--out", run, *TINY)
+    assert ilde("train", "vail", *words, "--minutes", 1e-9).code == 124
+    monkeypatch.chdir(tmp_path)
+    lost = ilde("resume", run)
+    assert (lost.code, lost.err.count("\n")) == (2, 1)
+    assert "demonstrations mine.npz:0.5 are not found from here" in lost.err
+    assert "not the demonstrations this run began with" in ilde("resume", run, "--demos", "here/mine.npz").err
+    found = ilde("resume", run, "--demos", "here/mine.npz:0.5", "--json")
+    assert (found.code, found.document["state"]) == (0, "finished"), found.err
+
+
+def test_settings_that_a_method_does_not_read_are_named(ilde: Ilde, demos: Path, tmp_path: Path) -> None:
+    words = ("--env", "CartPole-v1", "--demos", demos, "--out", tmp_path / "run", "--evaluation.final-episodes=1")
+    result = ilde("train", "bc", *words, "--rewards.entropy.max-references", "7", "--cloning.epochs=1", "--json")
+    assert result.code == 0, result.err
+    assert "bc does not read --rewards.entropy.max-references" in result.err
+    assert "does not read --cloning" not in result.err
+
+
+def test_an_evaluation_can_be_cut_and_says_so(ilde: Ilde, expert: Path) -> None:
+    document = ilde("eval", expert, "--episodes", 2, "--max-steps", 3, "--json").document
+    assert (document["mean"], document["capped"]) == (3.0, 2)
+    assert (
+        "2 episodes cut after 3 steps: no score of whole ones"
+        in ilde("eval", expert, "--episodes", 2, "--max-steps", 3).out
+    )
+
+
 def test_random_play_is_recorded_with_trembles_and_cut(ilde: Ilde, tmp_path: Path) -> None:
     out = tmp_path / "random.npz"
     options = ("--tremble", 0.5, "--fraction", 0.5, "--evaluate", 0, "--seed", 3)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--episodes", type=whole_number, default=EPISODES, metavar="N", help=f"whole episodes (default: {EPISODES})"
     )
+    parser.add_argument(
+        "--max-steps", type=whole_number, metavar="N", help="cut an episode after so many; it counts with what it had"
+    )
     parser.add_argument("--sampled", action="store_true", help="sample actions rather than take the most likely")
     parser.add_argument("--seed", type=natural_number, metavar="S", help="of the episodes (default: the run's)")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="where the policy runs")
@@ -30,11 +35,15 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_eval(args: argparse.Namespace) -> int:
     """Play whole episodes and print their statistics."""
+    from ilde.patience import heard_by
     from ilde.policies import evaluate_policy
+    from ilde.reports.numbers import counted
 
     loaded, device = open_policy(args.run, args.device)
     seed = loaded.config.seed if args.seed is None else args.seed
-    evaluation = evaluate_policy(loaded, episodes=args.episodes, seed=seed, greedy=not args.sampled, device=device)
+    choices = {"episodes": args.episodes, "seed": seed, "greedy": not args.sampled, "max_steps": args.max_steps}
+    with heard_by(partial(print, file=sys.stderr, flush=True)):
+        evaluation = evaluate_policy(loaded, **choices, device=device)
     summary = evaluation.summary(loaded.demonstrator) | {"env_steps": loaded.env_steps, "seed": seed}
     if args.json:
         print_json(summary)
@@ -45,6 +54,8 @@ def run_eval(args: argparse.Namespace) -> int:
             ("mean", "std", "95% interval", *COLUMNS[3:]),
             [[summary[column] for column in COLUMNS]],
         )
+        if evaluation.capped:
+            print(f"{counted(evaluation.capped, 'episode')} cut after {args.max_steps:,} steps: no score of whole ones")
     return 0
 
 

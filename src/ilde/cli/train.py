@@ -32,7 +32,8 @@ def run_train(args: argparse.Namespace) -> int:
     from ilde.cli.driving import drive, make_display
     from ilde.cli.seeds import train_seeds
     from ilde.launch import start
-    from ilde.prepare import uses_demos
+    from ilde.methods import find_method
+    from ilde.prepare import action_remark, uses_demos
     from ilde.settings import compose, parse_seeds
 
     if args.seeds is not None and args.seed is not None:
@@ -51,6 +52,11 @@ def run_train(args: argparse.Namespace) -> int:
         run = start(config, out, display)
         if config.demos is not None and not uses_demos(config):
             display.noted(f"{config.method} learns from no demonstrations: {config.demos} is not looked at")
+        foreign = find_method(config.method).foreign_settings
+        for name in (name for name, _ in args.settings if name.replace("-", "_").startswith(foreign)):
+            display.noted(f"{config.method} does not read --{name}")
+        if remark := action_remark(config, run.trainer.envs.action_space):
+            display.noted(remark)
         if args.preset is None:
             display.noted(f"preset {config.preset}, chosen for {config.method} on {config.env}; --preset names another")
         return run
@@ -60,6 +66,7 @@ def run_train(args: argparse.Namespace) -> int:
 
 def _resume_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", type=Path, help="a folder that `ilde train` wrote")
+    parser.add_argument("--demos", metavar="DEMOS", help="where its demonstrations lie now, if not where they did")
     time_argument(parser)
 
 
@@ -76,7 +83,11 @@ def run_resume(args: argparse.Namespace) -> int:
         display.noted(f"{args.run}: finished at {status.env_steps:,} steps; nothing is left to do")
         print_outcome(args.run, as_json=args.json)
         return 0
-    return drive(args.run, lambda: resume(args.run, display), display, minutes=args.minutes, as_json=args.json)
+
+    def begin() -> Run:
+        return resume(args.run, display, args.demos)
+
+    return drive(args.run, begin, display, minutes=args.minutes, as_json=args.json)
 
 
 VERBS = (

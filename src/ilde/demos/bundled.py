@@ -39,6 +39,11 @@ def resolve(argument: str) -> Demonstrations:
     raise UserError(f"{argument}: no such file or bundled demonstration; {_remedy(name if colon else argument)}")
 
 
+def findable(argument: str) -> bool:
+    """Whether there is anything under such an argument."""
+    return _find(argument) is not None or _find(argument.rpartition(":")[0]) is not None
+
+
 def _find(name: str) -> Path | None:
     if name in bundled_names():
         return FOLDER / f"{name}.npz"
