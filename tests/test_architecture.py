@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("demos", "runs"),
     ("rewards", "learners", "acting"),
     ("config", "collector", "evaluation"),
-    ("trainer", "reports", "settings"),
+    ("trainer", "reports", "settings", "arguments"),
     ("prepare", "policies"),
     ("launch", "video", "export"),
     ("watching", "bench", "api", "experiments"),

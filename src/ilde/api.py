@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import gymnasium as gym
 import numpy as np
 import torch
 
+from ilde.arguments import DemosLike, require_kinds, whole_number
 from ilde.config import Device, RunConfig, find_preset, from_dict, to_dict, usual_preset
 from ilde.data import Metrics, UserError
 from ilde.demos import Demonstrations
@@ -42,9 +43,6 @@ from ilde.nets.policy import Policy
 from ilde.prepare import action_remark, build, demonstrator_return, fit
 from ilde.randomness import torch_generator
 from ilde.runs import RunDirectory, collect_provenance
-
-DemosLike: TypeAlias = str | Path | Demonstrations
-"""A bundled name or a path, with an optional `:0.1` for the first tenth, or demonstrations in memory."""
 
 OWN_DEMOS = "demos.npz"
 """Demonstrations without a file of their own are kept beside the run."""
@@ -79,17 +77,12 @@ class Imitator:
     ) -> None:
         if config is not None and preset is not None:
             raise UserError(f"preset {preset!r} and config: give one of them")
-        if env is None:
-            raise UserError("env is None; pass an id, a function that builds one environment, or a vector environment")
-        if config is not None and not isinstance(config, RunConfig):
-            raise UserError(f"config is a {type(config).__name__}; a preset's name goes to preset")
-        if not isinstance(demos, str | Path | Demonstrations | None):
-            raise UserError(f"demos is a {type(demos).__name__}; for arrays there is ilde.demos.from_arrays(env, ...)")
+        require_kinds(env, demos, config)
         settings = config or find_preset(preset or _usual_preset(env, method))
         settings = replace(
             settings,
             method=method or settings.method,
-            seed=settings.seed if seed is None else _whole("seed", seed, least=0),
+            seed=settings.seed if seed is None else whole_number("seed", seed, least=0),
             reward=settings.reward if reward is None else reward,
             device=device or settings.device,
             num_envs=env.num_envs if isinstance(env, gym.vector.VectorEnv) else settings.num_envs,
@@ -138,7 +131,7 @@ class Imitator:
         Ctrl-C takes effect after the update in progress, and a further call goes on; a second one, or one while the
         reward is fitted before the first update, breaks off at once, and this object learns no more.
         """
-        total_timesteps = _whole("total_timesteps", total_timesteps)
+        total_timesteps = whole_number("total_timesteps", total_timesteps)
         if self._broken_off:
             remedy = "save what was learned and load it, for new games" if self._fitted else "make a new Imitator"
             raise UserError(f"an earlier call was broken off in the middle of learning; {remedy}")
@@ -204,8 +197,8 @@ class Imitator:
             raise UserError(
                 "evaluation plays in environments of its own: pass env, an id or a function that builds one"
             )
-        episodes = _whole("episodes", episodes)
-        limit = None if max_steps is None else _whole("max_steps", max_steps)
+        episodes = whole_number("episodes", episodes)
+        limit = None if max_steps is None else whole_number("max_steps", max_steps)
         evaluation = Evaluator(self.config, source)(self._trainer, episodes, limit, greedy=greedy)
         if env is None:
             self._final[greedy] = evaluation
@@ -297,13 +290,6 @@ class Imitator:
     def __repr__(self) -> str:
         config = self.config
         return f"<Imitator: {config.method} on {config.env}, seed {config.seed}, {self.env_steps:,} steps>"
-
-
-def _whole(name: str, value: float, *, least: int = 1) -> int:
-    """A whole number, also where it is written 1e6."""
-    if not isinstance(value, int | float | np.integer | np.floating) or value != value // 1 or value < least:
-        raise UserError(f"{name} is {value!r}; need a whole number of at least {least}")
-    return int(value)
 
 
 def _usual_preset(env: EnvLike, method: str | None) -> str:

@@ -215,11 +215,7 @@ def start(config: RunConfig, out: Path, listener: Listener | None = None) -> Run
 
 
 def resume(path: Path, listener: Listener | None = None, demos_now: str | None = None) -> Run:
-    """Go on exactly where a run stopped.
-
-    Args:
-        demos_now: where its demonstrations lie, if not where they did
-    """
+    """Go on exactly where a run stopped; `demos_now` says where its demonstrations lie, if not where they did."""
     with ExitStack() as undo:
         folder = undo.enter_context(RunDirectory.open(path))
         folder.require_named_env()
