@@ -14,7 +14,7 @@ from made_runs import make_run
 from ilde.data import UserError
 from ilde.reports.gathering import gather
 from ilde.reports.outcome_files import load_outcomes, save_outcomes
-from ilde.reports.outcomes import read_outcome
+from ilde.reports.outcomes import FinalScore, read_outcome
 from ilde.reports.thinned import Curve
 from ilde.runs import RunState
 
@@ -56,6 +56,58 @@ def test_a_run_counts_once_beside_a_file_that_was_kept_before_records_had_lows(t
     assert load_outcomes(tmp_path / "new.outcomes.json") == (runs[0],)
     assert load_outcomes(tmp_path / "old.outcomes.json") == (runs[1],)
     assert gather([tmp_path]).outcomes == (runs[0],)
+
+
+FULL = FinalScore(950.0, 60.0, 30, truncated=3, length=100.0, kinds=4)
+POINT, LOW = Curve((1,), (2.0,)), Curve((1,), (1.0,))
+
+
+@pytest.mark.parametrize("names", [("1", "2"), ("2", "1")], ids=["fuller first", "fuller last"])
+@pytest.mark.parametrize(
+    "older",
+    [
+        {"lows": Curve()},
+        {"greedy": replace(FULL, kinds=None)},
+        {"sampled": FinalScore(950.0, 60.0, 30)},
+        {"lows": Curve(), "greedy": FinalScore(950.0, 60.0, 30), "sampled": FinalScore(950.0, 60.0, 30)},
+    ],
+    ids=["lows", "kinds", "all of a score", "all"],
+)
+def test_of_two_files_the_fuller_record_of_a_run_counts_whatever_their_names(
+    tmp_path: Path, names: tuple[str, str], older: dict[str, Any]
+) -> None:
+    full = outcome("ilde", 0, None, greedy=FULL, sampled=FULL, training=POINT, lows=LOW)
+    for name, record in zip(names, (full, replace(full, **older)), strict=True):
+        save_outcomes([record], tmp_path / f"{name}.outcomes.json")
+    assert gather([tmp_path]).outcomes == (full,)
+
+
+def test_two_records_of_a_run_that_each_know_more_than_the_other_are_one_with_both(tmp_path: Path) -> None:
+    full = outcome("ilde", 0, None, greedy=FULL, training=POINT, lows=LOW)
+    for name, gap in (("1", {"lows": Curve()}), ("2", {"greedy": replace(FULL, length=None)})):
+        save_outcomes([replace(full, **gap)], tmp_path / f"{name}.outcomes.json")  # type: ignore[arg-type]
+    assert gather([tmp_path]).outcomes == (full,)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"greedy": replace(FULL, kinds=5)}, {"greedy": replace(FULL, mean=9.0)}, {"lows": POINT}, {"sampled": FULL}],
+    ids=["kinds", "mean", "lows", "sampled"],
+)
+def test_records_that_contradict_each_other_are_two(tmp_path: Path, change: dict[str, Any]) -> None:
+    one = outcome("ilde", 0, None, greedy=FULL, training=POINT, lows=LOW)
+    for name, record in zip("12", (one, replace(one, **change)), strict=True):
+        save_outcomes([record], tmp_path / f"{name}.outcomes.json")
+    assert len(gather([tmp_path]).outcomes) == 2
+
+
+def test_what_an_older_file_left_out_does_not_make_a_second_run_of_one_in_a_folder(tmp_path: Path) -> None:
+    run = read_outcome(make_run(tmp_path / "study" / "0"), "kept")
+    assert run.greedy is not None
+    # Kinds that were counted before lengths were kept are less sure than none.
+    save_outcomes([replace(run, greedy=replace(run.greedy, kinds=4))], tmp_path / "study" / "old.outcomes.json")
+    (told,) = gather([tmp_path / "study"]).outcomes
+    assert told == replace(run, run="study/0")
 
 
 @pytest.mark.parametrize("state", ["running", "interrupted", "failed"])

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from ilde.data import UserError
-from ilde.reports.outcome_files import load_outcomes
-from ilde.reports.outcomes import Outcome, canonical, read_outcome
+from ilde.reports.outcome_files import FINALS, load_outcomes
+from ilde.reports.outcomes import FinalScore, Outcome, canonical, read_outcome
 from ilde.runs.directory import CONFIG, STATUS
 
 KEPT = "*.outcomes.json"
 """Names of files of outcomes in a folder; one of another name is read where it is named itself."""
-_OF_THE_RUN = tuple(field.name for field in fields(Outcome) if field.name not in ("run", "lows"))
-"""What is equal in two records of one run; older files have no `lows`."""
+_OF_THE_RUN = tuple(field.name for field in fields(Outcome) if field.name not in ("run", "lows", *FINALS))
+"""What is equal in two records of one run; older files have no `lows`, and know less of a score."""
 _OF_ITS_PLAN = ("task", "treatment", "seed", "demos_hash", "planned_steps")
 """What is equal in two records of one run that were made at different times."""
 
@@ -46,14 +46,15 @@ def gather(sources: Sequence[Path], looked: Callable[[str], None] = lambda name:
             skipped[name] = _reason(error, folder)
     # After the folders: of a run in both, the one that can be filmed is told.
     in_folders = tuple(outcomes)
+    kept: list[Outcome] = []
     for name, file in _kept_files(sources):
         try:
-            kept = load_outcomes(file)
-            _add((outcome for outcome in kept if not _went_on(outcome, in_folders)), outcomes)
+            _add_kept(load_outcomes(file), kept)
         except UserError as error:
             if file in sources:
                 raise
             skipped[name] = _reason(error, file)
+    _add((outcome for outcome in kept if not _went_on(outcome, in_folders)), outcomes)
     if not outcomes:
         why = next((f" ({name}: {reason})" for name, reason in skipped.items()), "")
         where = ", ".join(map(str, sources))
@@ -68,9 +69,34 @@ def _add(found: Iterable[Outcome], outcomes: list[Outcome]) -> None:
             outcomes.append(outcome)
 
 
+def _add_kept(found: Iterable[Outcome], kept: list[Outcome]) -> None:
+    """The same for records out of files, each with what another file knows more of its run."""
+    for outcome in found:
+        number = next((number for number, other in enumerate(kept) if _same_run(outcome, other)), None)
+        if number is None:
+            kept.append(outcome)
+        else:  # which of the two is read first is decided by the names of their files
+            kept[number] = _filled(kept[number], outcome)
+
+
 def _same_run(one: Outcome, two: Outcome) -> bool:
-    """Whether two records are equal but for where they were found."""
-    return all(getattr(one, name) == getattr(two, name) for name in _OF_THE_RUN)
+    """Whether two records are equal but for where they were found, and for what one of them leaves out."""
+    if any(getattr(one, name) != getattr(two, name) for name in _OF_THE_RUN):
+        return False
+    return _filled(one, two) == replace(_filled(two, one), run=one.run)
+
+
+def _filled(outcome: Outcome, other: Outcome) -> Outcome:
+    """A record with what only another one of its run knows."""
+    greedy, sampled = (_filled_score(getattr(outcome, name), getattr(other, name)) for name in FINALS)
+    return replace(outcome, lows=outcome.lows if outcome.lows.values else other.lows, greedy=greedy, sampled=sampled)
+
+
+def _filled_score(score: FinalScore | None, other: FinalScore | None) -> FinalScore | None:
+    if score is None or other is None:  # whether there is a score at all is no matter of a file's age
+        return score
+    unknown = [field.name for field in fields(FinalScore) if getattr(score, field.name) is None]
+    return replace(score, **{name: getattr(other, name) for name in unknown})
 
 
 def _went_on(kept: Outcome, in_folders: Sequence[Outcome]) -> bool:
