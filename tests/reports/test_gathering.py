@@ -145,6 +145,54 @@ def test_a_file_keeps_what_is_no_earlier_state_of_a_run_in_a_folder(tmp_path: Pa
         assert len(gather([tmp_path]).outcomes) == records
 
 
+SCORES = [{"greedy": FULL}, {"sampled": FULL}, {"greedy": FULL, "sampled": FULL}]
+
+
+@pytest.mark.parametrize("scores", SCORES, ids=lambda scores: "+".join(scores))
+def test_a_kept_score_stays_until_the_later_state_of_its_run_has_one(tmp_path: Path, scores: dict[str, Any]) -> None:
+    make_run(tmp_path / "0", score=None, state="running")
+    later = read_outcome(tmp_path / "0", "kept")
+    kept = replace(later, state="interrupted", env_steps=5, **scores)
+    save_outcomes([kept], tmp_path / "k.outcomes.json")
+    assert [(o.state, o.greedy, o.sampled) for o in gather([tmp_path]).outcomes] == [
+        ("interrupted", kept.greedy, kept.sampled),
+        ("running", None, None),
+    ]
+    shutil.rmtree(tmp_path / "0")
+    make_run(tmp_path / "0", score=1.0)
+    assert [o.state for o in gather([tmp_path]).outcomes] == ["finished"]
+
+
+@pytest.mark.parametrize("names", [("1", "2"), ("2", "1")], ids=["earlier first", "earlier last"])
+@pytest.mark.parametrize(
+    "later",
+    [
+        {"state": "finished", "env_steps": 400_000, "greedy": FULL},
+        {"state": "finished"},  # at the same steps: stopped before its evaluation
+        {"state": "running", "env_steps": 200_000},
+        {"greedy": FULL},
+    ],
+    ids=["finished", "finished there", "went on", "scored"],
+)
+def test_an_earlier_state_of_a_run_in_another_file_gives_way_whatever_their_names(
+    tmp_path: Path, names: tuple[str, str], later: dict[str, Any]
+) -> None:
+    half = replace(outcome("ilde", 0, None), state="interrupted", env_steps=100_000)
+    for name, record in zip(names, (half, replace(half, **later)), strict=True):
+        save_outcomes([record], tmp_path / f"{name}.outcomes.json")
+    assert gather([tmp_path]).outcomes == (replace(half, **later),)
+
+
+@pytest.mark.parametrize("names", ["12", "21"])
+def test_of_two_files_that_kept_a_run_at_the_same_steps_the_one_that_knows_its_end_counts(
+    tmp_path: Path, names: str
+) -> None:
+    running = replace(outcome("ilde", 0, None), state="running", env_steps=100_000)
+    for name, state in zip(names, ("running", "interrupted"), strict=True):
+        save_outcomes([replace(running, state=state)], tmp_path / f"{name}.outcomes.json")
+    assert [o.state for o in gather([tmp_path]).outcomes] == ["interrupted"]
+
+
 def test_a_damaged_file_in_a_folder_is_skipped_and_one_that_was_named_is_a_mistake(tmp_path: Path) -> None:
     make_run(tmp_path / "run")
     damaged = tmp_path / "bad.outcomes.json"

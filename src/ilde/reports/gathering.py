@@ -45,7 +45,6 @@ def gather(sources: Sequence[Path], looked: Callable[[str], None] = lambda name:
         except UserError as error:
             skipped[name] = _reason(error, folder)
     # After the folders: of a run in both, the one that can be filmed is told.
-    in_folders = tuple(outcomes)
     kept: list[Outcome] = []
     for name, file in _kept_files(sources):
         try:
@@ -54,7 +53,7 @@ def gather(sources: Sequence[Path], looked: Callable[[str], None] = lambda name:
             if file in sources:
                 raise
             skipped[name] = _reason(error, file)
-    _add((outcome for outcome in kept if not _went_on(outcome, in_folders)), outcomes)
+    _add_latest(kept, outcomes)
     if not outcomes:
         why = next((f" ({name}: {reason})" for name, reason in skipped.items()), "")
         where = ", ".join(map(str, sources))
@@ -99,13 +98,29 @@ def _filled_score(score: FinalScore | None, other: FinalScore | None) -> FinalSc
     return replace(score, **{name: getattr(other, name) for name in unknown})
 
 
-def _went_on(kept: Outcome, in_folders: Sequence[Outcome]) -> bool:
-    """Whether a run that a file kept before its end has come as far in its folder, or further since."""
+def _add_latest(kept: Iterable[Outcome], outcomes: list[Outcome]) -> None:
+    """Take what files kept, but for earlier states of runs that went on."""
+    for outcome in sorted(kept, key=_stage, reverse=True):
+        if not any(_same_run(outcome, other) or _went_on(outcome, other) for other in outcomes):
+            outcomes.append(outcome)
+
+
+def _stage(outcome: Outcome) -> tuple[int, bool, int, bool]:
+    """What grows from one state of a run to its next; a killed run says that it is running."""
+    return outcome.env_steps, outcome.state == "finished", len(_scores(outcome)), outcome.state != "running"
+
+
+def _scores(outcome: Outcome) -> set[str]:
+    return {name for name in FINALS if getattr(outcome, name) is not None}
+
+
+def _went_on(kept: Outcome, run: Outcome) -> bool:
+    """Whether a run that a file kept before its end has come as far in another record, or further since."""
     # One that is at its end stays, however short it was: runs of another length are no later state of it.
-    return kept.state != "finished" and any(
-        all(getattr(kept, name) == getattr(run, name) for name in _OF_ITS_PLAN) and kept.env_steps <= run.env_steps
-        for run in in_folders
-    )
+    if kept.state == "finished" or any(getattr(kept, name) != getattr(run, name) for name in _OF_ITS_PLAN):
+        return False
+    # A score that nothing newer stands for stays as well.
+    return kept.env_steps <= run.env_steps and _scores(kept) <= _scores(run)
 
 
 def _reason(error: UserError, place: Path) -> str:
