@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 from made_outcomes import outcome
-from made_runs import make_run
+from made_runs import make_run, report_on
 
+from ilde.config import QUICK
 from ilde.data import UserError
 from ilde.reports.gathering import gather
 from ilde.reports.outcome_files import load_outcomes, save_outcomes
 from ilde.reports.outcomes import FinalScore, read_outcome
+from ilde.reports.page import render
 from ilde.reports.thinned import Curve
 from ilde.runs import RunState
 
@@ -191,6 +193,26 @@ def test_of_two_files_that_kept_a_run_at_the_same_steps_the_one_that_knows_its_e
     for name, state in zip(names, ("running", "interrupted"), strict=True):
         save_outcomes([replace(running, state=state)], tmp_path / f"{name}.outcomes.json")
     assert [o.state for o in gather([tmp_path]).outcomes] == ["interrupted"]
+
+
+def test_a_kept_run_is_never_shown_by_the_folder_of_another_that_took_its_place(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "runs" / "0")
+    keep(tmp_path / "runs", tmp_path / "runs" / "old.outcomes.json")
+    shutil.rmtree(run)
+    make_run(run, config=replace(QUICK, ppo=replace(QUICK.ppo, discount=0.5)))
+    gathered = gather([tmp_path / "runs"])
+    assert {o.run: o.variant for o in gathered.outcomes} == {"runs/0": ("ppo.discount=0.5",), "runs/0 (2)": ()}
+    assert gathered.folders == {"runs/0": run}  # what is not in it is not filmed
+    assert ">2 runs · 1 task<" in render(report_on(tmp_path / "runs"))
+
+
+def test_runs_of_one_name_in_two_files_keep_apart_and_one_run_keeps_its_name(tmp_path: Path) -> None:
+    runs = [outcome("ilde", 0, 1.0, run="runs/0"), outcome("ilde", 1, 1.0, run="runs/0")]
+    half = replace(runs[0], state="running", env_steps=5, greedy=None, sampled=None)
+    for number, records in enumerate(([half], runs, runs[:1]), start=1):
+        save_outcomes(records, tmp_path / f"{number}.outcomes.json")
+    found = gather([tmp_path]).outcomes
+    assert [(o.run, o.seed) for o in found] == [("runs/0", 0), ("runs/0 (2)", 1)]
 
 
 def test_a_damaged_file_in_a_folder_is_skipped_and_one_that_was_named_is_a_mistake(tmp_path: Path) -> None:

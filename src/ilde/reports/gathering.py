@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -53,7 +53,7 @@ def gather(sources: Sequence[Path], looked: Callable[[str], None] = lambda name:
             if file in sources:
                 raise
             skipped[name] = _reason(error, file)
-    _add_latest(kept, outcomes)
+    _add_latest(kept, outcomes, folders)
     if not outcomes:
         why = next((f" ({name}: {reason})" for name, reason in skipped.items()), "")
         where = ", ".join(map(str, sources))
@@ -98,11 +98,13 @@ def _filled_score(score: FinalScore | None, other: FinalScore | None) -> FinalSc
     return replace(score, **{name: getattr(other, name) for name in unknown})
 
 
-def _add_latest(kept: Iterable[Outcome], outcomes: list[Outcome]) -> None:
-    """Take what files kept, but for earlier states of runs that went on."""
+def _add_latest(kept: Iterable[Outcome], outcomes: list[Outcome], folders: Mapping[str, Path]) -> None:
+    """Take what files kept, but for earlier states of runs that went on, under names that nothing else has."""
     for outcome in sorted(kept, key=_stage, reverse=True):
         if not any(_same_run(outcome, other) or _went_on(outcome, other) for other in outcomes):
-            outcomes.append(outcome)
+            # The folder that a run once had may hold another one by now, which would be shown for it.
+            taken = {*folders, *(other.run for other in outcomes)}
+            outcomes.append(replace(outcome, run=_unused(outcome.run, taken)))
 
 
 def _stage(outcome: Outcome) -> tuple[int, bool, int, bool]:
@@ -151,7 +153,7 @@ def _named_runs(sources: Iterable[Path]) -> dict[str, Path]:
     return named
 
 
-def _unused(name: str, taken: Mapping[str, Path]) -> str:
+def _unused(name: str, taken: Collection[str]) -> str:
     names = (name if number == 1 else f"{name} ({number})" for number in range(1, len(taken) + 2))
     return next(candidate for candidate in names if candidate not in taken)
 
