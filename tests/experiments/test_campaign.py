@@ -204,6 +204,10 @@ DAMAGE = [
     ("status.json", '{"state": "finished", "env_steps": "1", "message": "", "updated": ""}'),
     ("evaluations.jsonl", "{}\n"),
     ("evaluations.jsonl", '{"env_steps": 320}\n'),
+    ("evaluations.jsonl", GREEDY.replace("1.0", '"high"') + SAMPLED),
+    ("evaluations.jsonl", GREEDY.replace("1.0", "NaN") + SAMPLED),
+    ("timing.jsonl", '{"env_steps": 320, "time/steps_per_second": "x"}\n'),
+    ("timing.jsonl", '{"env_steps": 320, "time/steps_per_second": [1.0]}\n'),
 ]
 
 
@@ -223,6 +227,51 @@ def test_a_damaged_run_is_refused_untouched_and_the_others_go_on(tmp_path: Path,
     assert refused.message.endswith(f", or move {tmp_path / 'a'} away to begin it anew")
     assert "restore " in refused.message
     assert (other.state, engine.started, damaged.read_text()) == ("done", ["b"], content)
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "timing.jsonl", "evaluations.jsonl"])
+def test_a_journal_that_cannot_be_read_stops_no_other_run(tmp_path: Path, name: str) -> None:
+    begin_run(tmp_path / "a", CONFIG).close()
+    unreadable = tmp_path / "a" / name
+    unreadable.mkdir()
+    engine = Told({})
+    refused, other = Campaign(cells("a", "b"), tmp_path, retries=0, watcher=Ears()).run(engine)
+    assert (refused.state, refused.exit_code, other.state, engine.started) == ("refused", 2, "done", ["b"])
+    assert refused.message.startswith(f"{unreadable}: cannot be read (Is a directory); ")
+    assert refused.message.endswith(f", or move {tmp_path / 'a'} away to begin it anew")
+
+
+def test_a_training_score_that_is_no_number_is_refused_and_one_that_was_not_finite_is_none(tmp_path: Path) -> None:
+    study = cells("a", "b")
+    for cell in study:
+        with begin_run(tmp_path / cell.id, cell.config) as run:
+            run.log_metrics(1, {"score/raw": float("nan")})
+            run.log_timing(1, {"time/steps_per_second": float("inf")})
+    (tmp_path / "a" / "metrics.jsonl").write_text('{"env_steps": 1, "score/raw": {}}\n')
+    refused, other = Campaign(study, tmp_path, retries=0, watcher=Ears()).standings()
+    assert refused.message.startswith(f"{tmp_path / 'a' / 'metrics.jsonl'}: ")
+    assert (refused.state, other.state) == ("refused", "waiting")
+    assert (other.reached.score, other.reached.steps_per_second, other.seconds_left) == (None, None, None)
+
+
+def test_a_run_whose_storage_is_out_of_reach_may_go_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = cells("a", "b")
+    begin_run(tmp_path / "a", study[0].config).close()
+    is_file = Path.is_file
+
+    def out_of_reach(path: Path) -> bool:
+        if path.parent.name == "a":
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return is_file(path)
+
+    monkeypatch.setattr(Path, "is_file", out_of_reach)
+    ears = Ears()
+    hindered, other = Campaign(study, tmp_path, retries=0, watcher=ears).run(Told({}))
+    assert (hindered.state, hindered.exit_code, other.state) == ("refused", HindranceError.exit_code, "done")
+    line = f"{tmp_path / 'a' / 'config.json'}: cannot be read (Stale file handle); mend that and try again"
+    assert (hindered.message, ears.lines[0]) == (line, f"a: refused: {line}")  # nothing is to be moved away
+    with pytest.raises(HindranceError, match="Stale file handle"):
+        Campaign(study[:1], tmp_path, retries=0, watcher=Ears())
 
 
 UNDERWAY = (GREEDY + SAMPLED).replace('"final": true', '"final": false')

@@ -226,6 +226,17 @@ def test_a_damaged_file_in_a_folder_is_skipped_and_one_that_was_named_is_a_mista
         gather([damaged, tmp_path])
 
 
+@pytest.mark.parametrize("name", ["metrics.jsonl", "timing.jsonl", "evaluations.jsonl"])
+def test_a_run_with_a_journal_that_cannot_be_read_is_skipped(tmp_path: Path, name: str) -> None:
+    make_run(tmp_path / "good")
+    journal = make_run(tmp_path / "bad", seed=1) / name
+    journal.unlink()
+    journal.mkdir()
+    gathered = gather([tmp_path])
+    assert len(gathered.outcomes) == 1
+    assert gathered.skipped[f"{tmp_path.name}/bad"].startswith(f"{name}: cannot be read (Is a directory)")
+
+
 def test_where_nothing_can_be_read_the_reason_is_said(tmp_path: Path) -> None:
     (make_run(tmp_path / "bad") / "status.json").write_text("{")
     with pytest.raises(UserError, match=r"no run that can be read \(.*/bad: status\.json: cannot be read"):
