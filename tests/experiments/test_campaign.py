@@ -192,6 +192,39 @@ def test_only_rows_begun_with_other_settings_are_refused(tmp_path: Path) -> None
     assert ears.lines[0].startswith(f"x/seed-0: refused: {change}")
 
 
+def test_seeds_that_are_not_asked_for_this_time_still_say_what_their_row_was_begun_with(tmp_path: Path) -> None:
+    old = replace(CONFIG, ppo=replace(CONFIG.ppo, discount=0.5))
+    begin_run(tmp_path / "x" / "seed-7", replace(old, seed=7)).close()
+    begin_run(tmp_path / "y" / "seed-0", CONFIG).close()
+    begin_run(tmp_path / "y" / "seed-0-old", old).close()  # moved away: no seed of the row
+    begin_run(tmp_path / "z" / "seed-0", CONFIG).close()
+    (tmp_path / "z" / "seed-0" / "config.json").write_text("{")  # damage tells nothing of the others
+    study = [Cell(f"{row}/seed-1", replace(CONFIG, seed=1)) for row in ("x", "y", "z", "never-begun")]
+    engine = Told({})
+    standings = Campaign(study, tmp_path, retries=0, watcher=Ears()).run(engine)
+    assert engine.started == ["y/seed-1", "z/seed-1", "never-begun/seed-1"]
+    assert (standings[0].state, standings[0].exit_code) == ("refused", 2)
+    change = f"{tmp_path}/x/seed-7: was begun with ppo.discount 0.5, the study now says 0.99; choose another --out"
+    assert standings[0].message.startswith(change)
+
+
+def test_a_begun_seed_goes_on_beside_others_that_are_not_asked_for(tmp_path: Path) -> None:
+    old = replace(CONFIG, ppo=replace(CONFIG.ppo, discount=0.5))
+    begin_run(tmp_path / "x" / "seed-0", old).close()
+    begin_run(tmp_path / "x" / "seed-1", replace(CONFIG, seed=1)).close()
+    (standing,) = Campaign([Cell("x/seed-1", replace(CONFIG, seed=1))], tmp_path, retries=0, watcher=Ears()).standings()
+    assert standing.state == "waiting"
+
+
+def test_a_row_that_cannot_be_listed_may_be_begun_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_reach(path: Path, pattern: str) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "glob", out_of_reach)
+    with pytest.raises(HindranceError, match=r"x: cannot be read \(Input/output error\)"):
+        Campaign([Cell("x/seed-1", CONFIG)], tmp_path, retries=0, watcher=Ears())
+
+
 GREEDY = '{"env_steps": 320, "final": true, "greedy": true, "mean": 1.0}\n'
 SAMPLED = GREEDY.replace('"greedy": true', '"greedy": false')
 DAMAGE = [

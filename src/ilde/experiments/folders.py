@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -17,9 +18,11 @@ from ilde.reports.outcomes import MALFORMED
 from ilde.reports.thinned import require_finite
 from ilde.runs import RunDirectory, RunState
 from ilde.runs.directory import CONFIG, holds_run
+from ilde.runs.durable import reading
 from ilde.runs.journal import Journal
 
 FolderState: TypeAlias = RunState | Literal["new"]
+_SEED = re.compile(r"seed-[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -104,9 +107,12 @@ def survey(cells: Sequence[Cell], out: Path) -> Survey:
             refused[cell.id] = error
         except UserError as error:
             refused[cell.id] = UserError(f"{error}, or move {folder} away to begin it anew")
-    new = {name for name, run in found.items() if run.state == "new"}
+    new = [cell for cell in cells if cell.id in found and found[cell.id].state == "new"]
+    for row, cell in {_row(cell): cell for cell in new if _row(cell) not in changes}.items():
+        if why := _change_beside(cell, out / row):
+            changes[row] = why
     # Seeds with other settings than those of their row would be no part of it.
-    refused |= {cell.id: changes[_row(cell)] for cell in cells if cell.id in new and _row(cell) in changes}
+    refused |= {cell.id: changes[_row(cell)] for cell in new if _row(cell) in changes}
     if len(refused) == len(cells):
         raise refused[cells[0].id]
     return Survey({name: run for name, run in found.items() if name not in refused}, refused)
@@ -115,6 +121,21 @@ def survey(cells: Sequence[Cell], out: Path) -> Survey:
 def _row(cell: Cell) -> str:
     """What the seeds of a study share of their ids."""
     return cell.id.rpartition("/")[0]
+
+
+def _change_beside(cell: Cell, row: Path) -> UserError | None:
+    """What a seed of a row was begun with otherwise: those count too that a part of the study leaves out."""
+    try:
+        with reading(row):
+            seeds = sorted(folder for folder in row.glob("seed-*") if _SEED.fullmatch(folder.name))
+    except UserError as error:
+        return error
+    for folder in seeds:
+        config = replace(cell.config, seed=int(folder.name.removeprefix("seed-")))
+        with suppress(UserError):  # what is damaged tells nothing of the others
+            if change := _change(replace(cell, config=config), folder):
+                return UserError(change)
+    return None
 
 
 def _change(cell: Cell, folder: Path) -> str | None:
