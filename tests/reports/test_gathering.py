@@ -215,6 +215,13 @@ def test_runs_of_one_name_in_two_files_keep_apart_and_one_run_keeps_its_name(tmp
     assert [(o.run, o.seed) for o in found] == [("runs/0", 0), ("runs/0 (2)", 1)]
 
 
+def test_a_kept_run_does_not_take_the_name_of_a_folder_that_holds_a_copy(tmp_path: Path) -> None:
+    shutil.copytree(make_run(tmp_path / "runs" / "0"), tmp_path / "runs" / "1")
+    save_outcomes([outcome("ilde", 5, 1.0, run="runs/1")], tmp_path / "runs" / "old.outcomes.json")
+    gathered = gather([tmp_path / "runs"])
+    assert {o.run: o.seed for o in gathered.outcomes} == {"runs/0": 0, "runs/1 (2)": 5}
+
+
 def test_a_damaged_file_in_a_folder_is_skipped_and_one_that_was_named_is_a_mistake(tmp_path: Path) -> None:
     make_run(tmp_path / "run")
     damaged = tmp_path / "bad.outcomes.json"
