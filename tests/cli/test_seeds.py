@@ -22,6 +22,9 @@ def test_each_seed_is_a_run_of_its_own(ilde: Ilde, tmp_path: Path) -> None:
     other = ilde("train", "expert", *words, *TINY, "--ppo.discount", "0.5")
     assert (other.code, other.err.count("\n")) == (2, 1)
     assert "was begun with ppo.discount 0.99, the study now says 0.5" in other.err
+    new = ("--env", "CartPole-v1", "--steps", 32, "--seeds", "4", "--out", tmp_path / "sweep", "--ppo.discount", "0.5")
+    refused = ilde("train", "expert", *new, *TINY)
+    assert (refused.code, refused.err) == (2, other.err)
 
 
 def test_seeds_that_never_began_when_time_was_up_are_gone_on_with_by_the_same_command(

@@ -192,6 +192,39 @@ def test_only_rows_begun_with_other_settings_are_refused(tmp_path: Path) -> None
     assert ears.lines[0].startswith(f"x/seed-0: refused: {change}")
 
 
+def test_seeds_that_are_not_asked_for_this_time_still_say_what_their_row_was_begun_with(tmp_path: Path) -> None:
+    old = replace(CONFIG, ppo=replace(CONFIG.ppo, discount=0.5))
+    begin_run(tmp_path / "x" / "seed-7", replace(old, seed=7)).close()
+    begin_run(tmp_path / "y" / "seed-0", CONFIG).close()
+    begin_run(tmp_path / "y" / "seed-0-old", old).close()  # moved away: no seed of the row
+    begin_run(tmp_path / "z" / "seed-0", CONFIG).close()
+    (tmp_path / "z" / "seed-0" / "config.json").write_text("{")  # damage tells nothing of the others
+    study = [Cell(f"{row}/seed-1", replace(CONFIG, seed=1)) for row in ("x", "y", "z", "never-begun")]
+    engine = Told({})
+    standings = Campaign(study, tmp_path, retries=0, watcher=Ears()).run(engine)
+    assert engine.started == ["y/seed-1", "z/seed-1", "never-begun/seed-1"]
+    assert (standings[0].state, standings[0].exit_code) == ("refused", 2)
+    change = f"{tmp_path}/x/seed-7: was begun with ppo.discount 0.5, the study now says 0.99; choose another --out"
+    assert standings[0].message.startswith(change)
+
+
+def test_a_begun_seed_goes_on_beside_others_that_are_not_asked_for(tmp_path: Path) -> None:
+    old = replace(CONFIG, ppo=replace(CONFIG.ppo, discount=0.5))
+    begin_run(tmp_path / "x" / "seed-0", old).close()
+    begin_run(tmp_path / "x" / "seed-1", replace(CONFIG, seed=1)).close()
+    (standing,) = Campaign([Cell("x/seed-1", replace(CONFIG, seed=1))], tmp_path, retries=0, watcher=Ears()).standings()
+    assert standing.state == "waiting"
+
+
+def test_a_row_that_cannot_be_listed_may_be_begun_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_reach(path: Path, pattern: str) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "glob", out_of_reach)
+    with pytest.raises(HindranceError, match=r"x: cannot be read \(Input/output error\)"):
+        Campaign([Cell("x/seed-1", CONFIG)], tmp_path, retries=0, watcher=Ears())
+
+
 GREEDY = '{"env_steps": 320, "final": true, "greedy": true, "mean": 1.0}\n'
 SAMPLED = GREEDY.replace('"greedy": true', '"greedy": false')
 DAMAGE = [
@@ -204,6 +237,10 @@ DAMAGE = [
     ("status.json", '{"state": "finished", "env_steps": "1", "message": "", "updated": ""}'),
     ("evaluations.jsonl", "{}\n"),
     ("evaluations.jsonl", '{"env_steps": 320}\n'),
+    ("evaluations.jsonl", GREEDY.replace("1.0", '"high"') + SAMPLED),
+    ("evaluations.jsonl", GREEDY.replace("1.0", "NaN") + SAMPLED),
+    ("timing.jsonl", '{"env_steps": 320, "time/steps_per_second": "x"}\n'),
+    ("timing.jsonl", '{"env_steps": 320, "time/steps_per_second": [1.0]}\n'),
 ]
 
 
@@ -223,6 +260,51 @@ def test_a_damaged_run_is_refused_untouched_and_the_others_go_on(tmp_path: Path,
     assert refused.message.endswith(f", or move {tmp_path / 'a'} away to begin it anew")
     assert "restore " in refused.message
     assert (other.state, engine.started, damaged.read_text()) == ("done", ["b"], content)
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "timing.jsonl", "evaluations.jsonl"])
+def test_a_journal_that_cannot_be_read_stops_no_other_run(tmp_path: Path, name: str) -> None:
+    begin_run(tmp_path / "a", CONFIG).close()
+    unreadable = tmp_path / "a" / name
+    unreadable.mkdir()
+    engine = Told({})
+    refused, other = Campaign(cells("a", "b"), tmp_path, retries=0, watcher=Ears()).run(engine)
+    assert (refused.state, refused.exit_code, other.state, engine.started) == ("refused", 2, "done", ["b"])
+    assert refused.message.startswith(f"{unreadable}: cannot be read (Is a directory); ")
+    assert refused.message.endswith(f", or move {tmp_path / 'a'} away to begin it anew")
+
+
+def test_a_training_score_that_is_no_number_is_refused_and_one_that_was_not_finite_is_none(tmp_path: Path) -> None:
+    study = cells("a", "b")
+    for cell in study:
+        with begin_run(tmp_path / cell.id, cell.config) as run:
+            run.log_metrics(1, {"score/raw": float("nan")})
+            run.log_timing(1, {"time/steps_per_second": float("inf")})
+    (tmp_path / "a" / "metrics.jsonl").write_text('{"env_steps": 1, "score/raw": {}}\n')
+    refused, other = Campaign(study, tmp_path, retries=0, watcher=Ears()).standings()
+    assert refused.message.startswith(f"{tmp_path / 'a' / 'metrics.jsonl'}: ")
+    assert (refused.state, other.state) == ("refused", "waiting")
+    assert (other.reached.score, other.reached.steps_per_second, other.seconds_left) == (None, None, None)
+
+
+def test_a_run_whose_storage_is_out_of_reach_may_go_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = cells("a", "b")
+    begin_run(tmp_path / "a", study[0].config).close()
+    is_file = Path.is_file
+
+    def out_of_reach(path: Path) -> bool:
+        if path.parent.name == "a":
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return is_file(path)
+
+    monkeypatch.setattr(Path, "is_file", out_of_reach)
+    ears = Ears()
+    hindered, other = Campaign(study, tmp_path, retries=0, watcher=ears).run(Told({}))
+    assert (hindered.state, hindered.exit_code, other.state) == ("refused", HindranceError.exit_code, "done")
+    line = f"{tmp_path / 'a' / 'config.json'}: cannot be read (Stale file handle); mend that and try again"
+    assert (hindered.message, ears.lines[0]) == (line, f"a: refused: {line}")  # nothing is to be moved away
+    with pytest.raises(HindranceError, match="Stale file handle"):
+        Campaign(study[:1], tmp_path, retries=0, watcher=Ears())
 
 
 UNDERWAY = (GREEDY + SAMPLED).replace('"final": true', '"final": false')

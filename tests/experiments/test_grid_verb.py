@@ -70,6 +70,23 @@ def test_some_runs_of_a_study_are_chosen_by_their_ids(
     assert [run.name for run in (out / RUN).iterdir() if run.is_dir()] == ["seed-1"]
 
 
+@pytest.mark.parametrize("chosen", [("--only", "*/seed-1"), ("--seeds", "1"), ("--seeds", "7")], ids=" ".join)
+def test_a_part_of_a_study_is_held_to_the_settings_of_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], chosen: tuple[str, str]
+) -> None:
+    study = write_study(tmp_path, steps=32, seeds="0..1")
+    words = ["grid", str(study), "--out", str(tmp_path / "out")]
+    assert main([*words, "--only", "*/seed-0"]) == 0
+    assert main([*words, *chosen, "--dry-run"]) == 0
+    study.write_text(study.read_text().replace("num-epochs = 2", "num-epochs = 3"))
+    capsys.readouterr()
+    for more in ((), ("--dry-run",)):
+        assert main([*words, *chosen, *more]) == 2
+        line = f"ilde: {tmp_path / 'out' / RUN}/seed-0: was begun with ppo.num_epochs 2, the study now says 3; "
+        assert capsys.readouterr().err.startswith(line)
+    assert [run.name for run in (tmp_path / "out" / RUN).iterdir() if run.is_dir()] == ["seed-0"]
+
+
 def test_a_study_whose_time_is_up_says_how_to_go_on_and_a_finished_one_needs_no_time(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Sequence
@@ -170,6 +171,53 @@ def test_an_attempt_that_cannot_have_its_cores_leaves_no_process(
     assert not engine.ended()
     with pytest.raises(ProcessLookupError):  # gone, and waited for
         os.kill(begun[0], 0)
+
+
+class Begun:
+    """Begins processes that end at once, but not on some cores, and remembers on which."""
+
+    def __init__(self, refused: tuple[int, ...] | None = None) -> None:
+        self.refused = refused
+        self.on: list[tuple[int, ...]] = []
+
+    def __call__(self, attempt: Attempt, cores: tuple[int, ...], environment: object) -> subprocess.Popen[bytes]:
+        self.on.append(cores)
+        if cores == self.refused:
+            raise OSError(errno.EINVAL, "Invalid argument")
+        return subprocess.Popen(["true"], stdin=subprocess.PIPE)
+
+
+def test_after_an_attempt_that_cannot_begin_the_next_has_another_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = usable_cores()[0]
+    begun = Begun(refused=(core,))
+    monkeypatch.setattr(local, "begin", begun)
+    engine = LocalEngine(2)
+    engine._free = [Place((core,), "0"), Place((core, core + 1), "1")]
+    attempt = Attempt("a", tmp_path / "a", (), tmp_path)
+    with pytest.raises(OSError, match="Invalid argument"):
+        engine.start(attempt)
+    engine.start(attempt)
+    assert begun.on == [(core,), (core, core + 1)]
+    assert outlast(engine, 1) == {"a": 0}
+    assert len(engine._free) == 2  # none is lost
+
+
+def test_a_place_whose_cores_were_taken_away_makes_do_with_those_that_are_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = Begun()
+    monkeypatch.setattr(local, "begin", begun)
+    engine = LocalEngine(2)
+    core, gone = usable_cores()[0], max(usable_cores()) + 1
+    engine._free = [Place((gone,), "0"), Place((core, gone), "1")]
+    attempts = [Attempt(name, tmp_path / name, (), tmp_path) for name in ("a", "b")]
+    for attempt in attempts:
+        engine.start(attempt)
+    assert begun.on == [(), (core, gone)]  # of some that are left the system takes those
+    assert outlast(engine, 2) == {"a": 0, "b": 0}
+    assert {place.gpu for place in engine._free} == {"0", "1"}
 
 
 def test_closing_leaves_no_process(tmp_path: Path) -> None:

@@ -106,6 +106,46 @@ def test_what_may_pass_is_told_from_what_must_be_changed(
     assert type(raised.value) is kind
 
 
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.EIO, HindranceError),
+        (errno.ESTALE, HindranceError),
+        (errno.ETIMEDOUT, HindranceError),
+        (errno.EACCES, UserError),
+        (errno.EISDIR, UserError),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_that_tells_what_may_pass_from_what_must_be_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[UserError]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with create(tmp_path) as run:
+        run.log_metrics(1, {})
+        run.log_timing(1, {})
+        ways = [run.metrics.rows, run.metrics.last, lambda: run.rewind(0), lambda: run.config, lambda: run.status]
+        for name in ("exists", "read_bytes", "open", "is_file"):  # the first that storage out of reach may refuse
+            monkeypatch.setattr(Path, name, refuse)
+        for read in (*ways, lambda: RunDirectory.read(tmp_path)):
+            with pytest.raises(UserError, match=rf"jsonl?: cannot be read \({os.strerror(number)}\); ") as raised:
+                read()
+            assert type(raised.value) is kind
+        monkeypatch.undo()
+
+
+def test_a_journal_that_is_a_folder_is_named_with_the_remedy(tmp_path: Path) -> None:
+    create(tmp_path).close()
+    (tmp_path / "metrics.jsonl").mkdir()
+    journal = RunDirectory.read(tmp_path).metrics
+    for read in (journal.rows, journal.last):
+        with pytest.raises(
+            UserError, match=r"metrics.jsonl: cannot be read \(Is a directory\); .*restore it from a copy"
+        ):
+            read()
+
+
 def test_too_little_disk_space_is_said_before_anything_is_made(tmp_path: Path) -> None:
     with pytest.raises(HindranceError, match=r"MiB free, this run needs 1,099,511,627,776 MiB; free some space"):
         create(tmp_path / "run", required_bytes=2**60)

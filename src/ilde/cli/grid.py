@@ -119,7 +119,7 @@ def show(grid: Grid, cells: Sequence[Cell], out: Path, *, as_json: bool) -> int:
     if as_json:
         runs = [
             {"id": name, "state": state, "env_steps": steps[name], "command": commands[name]}
-            | {"message": found.refused.get(name, "")}
+            | {"message": str(found.refused.get(name, ""))}
             for name, state in states.items()
         ]
         print_json({"study": grid.name, "out": str(out), "runs": runs})

@@ -96,8 +96,8 @@ class Campaign:
         attempts = [Attempt(cell.id, out / cell.id, tuple(spelled(cell.config)), workplace) for cell in cells]
         self._entries = {a.id: _Entry(cell, a) for cell, a in zip(cells, attempts, strict=True)}
         for name, entry in self._entries.items():
-            if name in found.refused:
-                entry.state, entry.exit_code, entry.message = "refused", UserError.exit_code, found.refused[name]
+            if why := found.refused.get(name):
+                entry.state, entry.exit_code, entry.message = "refused", why.exit_code, str(why)
                 self._note(entry, f"refused: {entry.message}")
             else:
                 entry.reached = found.reached[name]

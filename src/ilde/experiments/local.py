@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import torch
@@ -42,6 +42,11 @@ def places(cores: Sequence[int], gpus: Sequence[str], count: int) -> list[Place]
     return [Place(tuple(shares[k % len(shares)]), gpus[k % len(gpus)] if gpus else None) for k in range(count)]
 
 
+def _with_cores_left(place: Place) -> Place:
+    """The place; without cores of its own, on any that are left, where all of its own have been taken away."""
+    return place if set(place.cores) & set(usable_cores()) else replace(place, cores=())
+
+
 class LocalEngine:
     """A process for each attempt, on a place of its own."""
 
@@ -52,10 +57,15 @@ class LocalEngine:
 
     def start(self, attempt: Attempt) -> None:
         """Begin at once: there is room for `at_once` of them."""
-        place = self._free[0]
+        place = _with_cores_left(self._free[0])
         environment = {} if place.gpu is None else {GPUS: place.gpu}
-        self._running[attempt.id] = begin(attempt, place.cores, environment), place
-        self._free.pop(0)  # not before: an attempt that cannot begin takes none
+        try:
+            child = begin(attempt, place.cores, environment)
+        except OSError:  # an attempt that cannot begin takes no place; the next one tries another where there is one
+            self._free.append(self._free.pop(0))
+            raise
+        self._running[attempt.id] = child, place
+        self._free.pop(0)
 
     def ended(self) -> dict[str, int]:
         """The exit codes since the last call."""

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from ilde.data import UserError
+from ilde.reports.once import add_latest, add_new, merge_kept, unused
 from ilde.reports.outcome_files import load_outcomes
 from ilde.reports.outcomes import Outcome, canonical, read_outcome
 from ilde.runs.directory import CONFIG, STATUS
 
 KEPT = "*.outcomes.json"
 """Names of files of outcomes in a folder; one of another name is read where it is named itself."""
-_OF_THE_RUN = tuple(field.name for field in fields(Outcome) if field.name not in ("run", "lows"))
-"""What is equal in two records of one run; older files have no `lows`."""
-_OF_ITS_PLAN = ("task", "treatment", "seed", "demos_hash", "planned_steps")
-"""What is equal in two records of one run that were made at different times."""
 
 
 @dataclass(frozen=True)
@@ -41,45 +38,24 @@ def gather(sources: Sequence[Path], looked: Callable[[str], None] = lambda name:
         try:
             outcome = read_outcome(folder, name)
             folders[name] = folder
-            _add([outcome], outcomes)
+            add_new(outcome, outcomes)
         except UserError as error:
             skipped[name] = _reason(error, folder)
     # After the folders: of a run in both, the one that can be filmed is told.
-    in_folders = tuple(outcomes)
+    kept: list[Outcome] = []
     for name, file in _kept_files(sources):
         try:
-            kept = load_outcomes(file)
-            _add((outcome for outcome in kept if not _went_on(outcome, in_folders)), outcomes)
+            merge_kept(load_outcomes(file), kept)
         except UserError as error:
             if file in sources:
                 raise
             skipped[name] = _reason(error, file)
+    add_latest(kept, outcomes, folders)
     if not outcomes:
         why = next((f" ({name}: {reason})" for name, reason in skipped.items()), "")
         where = ", ".join(map(str, sources))
         raise UserError(f"{where}: no run that can be read{why}; name folders that `ilde train` wrote, or their parent")
     return Gathered(canonical(outcomes), folders, skipped)
-
-
-def _add(found: Iterable[Outcome], outcomes: list[Outcome]) -> None:
-    """Take what is not there yet: a run in a file and in a folder, or in two files, would pass for two seeds."""
-    for outcome in found:
-        if not any(_same_run(outcome, other) for other in outcomes):
-            outcomes.append(outcome)
-
-
-def _same_run(one: Outcome, two: Outcome) -> bool:
-    """Whether two records are equal but for where they were found."""
-    return all(getattr(one, name) == getattr(two, name) for name in _OF_THE_RUN)
-
-
-def _went_on(kept: Outcome, in_folders: Sequence[Outcome]) -> bool:
-    """Whether a run that a file kept before its end has come as far in its folder, or further since."""
-    # One that is at its end stays, however short it was: runs of another length are no later state of it.
-    return kept.state != "finished" and any(
-        all(getattr(kept, name) == getattr(run, name) for name in _OF_ITS_PLAN) and kept.env_steps <= run.env_steps
-        for run in in_folders
-    )
 
 
 def _reason(error: UserError, place: Path) -> str:
@@ -106,13 +82,8 @@ def _named_runs(sources: Iterable[Path]) -> dict[str, Path]:
         for folder in find_runs(root):
             if folder not in seen:
                 seen.add(folder)
-                named[_unused((root.name / folder.relative_to(root)).as_posix(), named)] = folder
+                named[unused((root.name / folder.relative_to(root)).as_posix(), named)] = folder
     return named
-
-
-def _unused(name: str, taken: Mapping[str, Path]) -> str:
-    names = (name if number == 1 else f"{name} ({number})" for number in range(1, len(taken) + 2))
-    return next(candidate for candidate in names if candidate not in taken)
 
 
 def find_runs(folder: Path) -> list[Path]:

@@ -6,7 +6,6 @@ The order of writing is the contract of a resume: rows of a step are logged befo
 
 from __future__ import annotations
 
-import errno
 import json
 import shutil
 from collections.abc import Collection, Iterator, Mapping
@@ -29,7 +28,7 @@ from ilde.runs.checkpoint import (
     prune,
     write_checkpoint,
 )
-from ilde.runs.durable import FolderLock, nearest, sync, write_atomically
+from ilde.runs.durable import LASTING, FolderLock, nearest, reading, sync, write_atomically
 from ilde.runs.journal import Journal
 
 RunState: TypeAlias = Literal["running", "finished", "interrupted", "failed"]
@@ -37,18 +36,6 @@ RunState: TypeAlias = Literal["running", "finished", "interrupted", "failed"]
 CONFIG, PROVENANCE, STATUS = "config.json", "provenance.json", "status.json"
 FOLDERS = ("checkpoints", "tensorboard", "videos")
 JOURNALS = ("metrics.jsonl", "timing.jsonl", "evaluations.jsonl")
-LASTING = {
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.ENOENT,
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.ENAMETOOLONG,
-    errno.ELOOP,
-    errno.EINVAL,
-}
-"""Refusals of a file system that no waiting ends; others, such as no room or storage out of reach, may be over soon."""
 OWN_NAMES = {CONFIG, PROVENANCE, STATUS, "lock", *FOLDERS, *JOURNALS}
 
 
@@ -167,7 +154,8 @@ class RunDirectory:
     @property
     def resumable(self) -> bool:
         """Whether a resume goes on from a checkpoint; else it begins at the start, and forgets all rows."""
-        return bool(checkpoint_steps(self.checkpoints))
+        with reading(self.checkpoints):
+            return bool(checkpoint_steps(self.checkpoints))
 
     def set_status(self, state: RunState, env_steps: int, message: str = "") -> None:
         """Say how far the run has come."""
@@ -279,15 +267,22 @@ def _check_space(path: Path, required_bytes: int) -> None:
         raise HindranceError(f"{path}: {needs}; free some space or choose another --out")
 
 
+def holds_run(path: Path) -> bool:
+    """Whether a folder is a run."""
+    with reading(path / CONFIG):
+        return (path / CONFIG).is_file()
+
+
 def _check_run(path: Path) -> None:
-    if not (path / CONFIG).is_file():
+    if not holds_run(path):
         raise UserError(f"{path}: not a run (no {CONFIG}); name a folder that `ilde train` wrote")
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+        with reading(path):
+            content = json.loads(path.read_bytes())
+    except ValueError as error:
         raise UserError(f"{path}: cannot be read ({error}); restore it from a copy of the run") from None
     if not isinstance(content, dict):
         raise UserError(f"{path}: is not a JSON object; restore it from a copy of the run")

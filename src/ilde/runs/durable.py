@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from ilde.data import HindranceError
+from ilde.data import HindranceError, UserError
+
+LASTING = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.EINVAL,
+}
+"""Refusals of a file system that no waiting ends; others, such as no room or storage out of reach, may be over soon."""
 
 
 def sync(path: Path) -> None:
@@ -39,6 +55,18 @@ def probe(folder: Path) -> None:
     # Permissions alone do not say it: file systems are read-only, out of reach, or not really there.
     with TemporaryFile(dir=nearest(folder)):
         pass
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn a refusal of the file system to read into one line for the user."""
+    try:
+        yield
+    except OSError as error:
+        message = f"{path}: cannot be read ({error.strerror})"
+        if error.errno not in LASTING:
+            raise HindranceError(f"{message}; mend that and try again") from error
+        raise UserError(f"{message}; make it readable, or restore it from a copy of the run") from error
 
 
 class FolderLock:

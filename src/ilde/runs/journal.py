@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ilde.data import UserError
-from ilde.runs.durable import sync, write_atomically
+from ilde.runs.durable import reading, sync, write_atomically
 
 TAIL_BYTES = 1 << 16
 """Where the last row is looked for; rows are far shorter."""
@@ -36,11 +36,12 @@ class Journal:
 
     def last(self) -> dict[str, Any] | None:
         """The last whole row, found from the file's end: a long file is not read for it; None without one."""
-        if not self.path.exists():
-            return None
-        with self.path.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
-            lines = file.read().split(b"\n")[:-1]
+        with reading(self.path):
+            if not self.path.exists():
+                return None
+            with self.path.open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+                lines = file.read().split(b"\n")[:-1]
         return self._parse("the last line", lines[-1]) if lines else None
 
     def rewind(self, env_steps: int) -> None:
@@ -62,7 +63,8 @@ class Journal:
         return self._content().split(b"\n")[:-1]
 
     def _content(self) -> bytes:
-        return self.path.read_bytes() if self.path.exists() else b""
+        with reading(self.path):
+            return self.path.read_bytes() if self.path.exists() else b""
 
     def _parse(self, where: str, line: bytes) -> dict[str, Any]:
         try:
