@@ -18,6 +18,7 @@ from tool_modules import ROOT, load_tool
         ("points_audit", "excess-audit"),
         ("points_audit", "points-audit"),
         ("settled_audit", "settled-audit"),
+        ("settled_audit", "settled-limit-audit"),
         ("term_audit", "term-audit"),
         ("worth_audit", "worth-audit"),
     ],
