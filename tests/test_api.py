@@ -33,6 +33,7 @@ from ilde.policies import load_policy
 from ilde.prepare import demonstrator_return
 from ilde.reports.outcomes import FinalScore, read_outcome
 from ilde.runs import RunDirectory
+from ilde.watching import load_to_play
 
 QUICK = replace(TINY, method="ilde", num_envs=4, rollout_steps=16, rewards=SMALL)
 
@@ -220,7 +221,7 @@ def test_an_environment_of_ones_own_must_be_given_again(tmp_path: Path) -> None:
     path = corridor().learn(64).save(tmp_path / "run")
     with pytest.raises(UserError, match="made with an environment of your own; pass it as env"):
         Imitator.load(path)
-    for take_up in (load_policy, resume):
+    for take_up in (load_policy, resume, load_to_play):
         with pytest.raises(
             UserError, match=r"made with an environment of your own; take it up in Python: Imitator\.load"
         ):
