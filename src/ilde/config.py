@@ -58,7 +58,7 @@ class RunConfig:
     env: str = "HalfCheetah-v5"
     """A Gymnasium id; an ALE id names the game only."""
     demos: str | None = None
-    """A bundled name or a path, with an optional `:0.1` for the first tenth."""
+    """A bundled name or a path, with an optional `:0.1` for the first tenth of each episode."""
     reward: str | None = None
     """Replaces the method's reward expression."""
     steps: int = 1_000_000
