@@ -259,6 +259,7 @@ def test_arrays_are_demonstrations_once_the_environment_is_named() -> None:
     assert len(short) == 29
     assert short.obs.dtype == np.float32
     assert from_arrays(env, [(episode.obs, episode.action)]).header.returns == ()
+    assert from_arrays(env, [(episode.obs, episode.action, None)]).header.returns == ()
 
 
 @pytest.mark.parametrize(
@@ -425,7 +426,7 @@ def test_the_reward_and_the_device_may_be_named_and_the_environments_are_freed()
 
 
 def test_a_device_is_checked_as_on_the_command_line() -> None:
-    with pytest.raises(UserError, match=r"^device 'gpu': is not one of auto, cpu, cuda$"):
+    with pytest.raises(UserError, match=r"^device: 'gpu' is not one of auto, cpu, cuda$"):
         corridor(device="gpu")
 
 
