@@ -33,6 +33,7 @@ from ilde.policies import load_policy
 from ilde.prepare import demonstrator_return
 from ilde.reports.outcomes import FinalScore, read_outcome
 from ilde.runs import RunDirectory
+from ilde.watching import load_to_play
 
 QUICK = replace(TINY, method="ilde", num_envs=4, rollout_steps=16, rewards=SMALL)
 
@@ -220,7 +221,7 @@ def test_an_environment_of_ones_own_must_be_given_again(tmp_path: Path) -> None:
     path = corridor().learn(64).save(tmp_path / "run")
     with pytest.raises(UserError, match="made with an environment of your own; pass it as env"):
         Imitator.load(path)
-    for take_up in (load_policy, resume):
+    for take_up in (load_policy, resume, load_to_play):
         with pytest.raises(
             UserError, match=r"made with an environment of your own; take it up in Python: Imitator\.load"
         ):
@@ -258,6 +259,7 @@ def test_arrays_are_demonstrations_once_the_environment_is_named() -> None:
     assert len(short) == 29
     assert short.obs.dtype == np.float32
     assert from_arrays(env, [(episode.obs, episode.action)]).header.returns == ()
+    assert from_arrays(env, [(episode.obs, episode.action, None)]).header.returns == ()
 
 
 @pytest.mark.parametrize(
@@ -424,7 +426,7 @@ def test_the_reward_and_the_device_may_be_named_and_the_environments_are_freed()
 
 
 def test_a_device_is_checked_as_on_the_command_line() -> None:
-    with pytest.raises(UserError, match=r"^device 'gpu': is not one of auto, cpu, cuda$"):
+    with pytest.raises(UserError, match=r"^device: 'gpu' is not one of auto, cpu, cuda$"):
         corridor(device="gpu")
 
 

@@ -158,6 +158,26 @@ def test_numbers_that_make_no_sense_are_refused(path: str, text: str, says: str)
         validated(override(RunConfig(), path, text))
 
 
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"steps": "many"}, "steps: 'many' is not a whole number"),
+        ({"steps": 1e5}, "steps: 100000.0 is not a whole number"),
+        ({"steps": None}, "steps: None is not a whole number"),
+        ({"schedule_steps": 0.5}, "schedule_steps: 0.5 is not a whole number or none"),
+        ({"clip_actions": "yes"}, "clip_actions: 'yes' is not true or false"),
+        ({"device": "gpu"}, "device: 'gpu' is not one of auto, cpu, cuda"),
+        ({"env": 3}, "env: 3 is not a text"),
+        ({"ppo": {"hidden": 8}}, "ppo: expected a PPOConfig, received {'hidden': 8}"),
+        ({"ppo": replace(RunConfig().ppo, discount="most")}, "ppo.discount: 'most' is not a number"),
+    ],
+)
+def test_a_wrong_type_in_python_is_named(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(UserError) as caught:
+        validated(replace(RunConfig(), **changes))
+    assert str(caught.value) == says
+
+
 @pytest.mark.parametrize("method", ["bc", "iq-learn", "random"])
 def test_a_reward_that_nobody_asks_for_is_refused(method: str) -> None:
     config = validated(RunConfig(method=method))

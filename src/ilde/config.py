@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from ilde.data import UserError
-from ilde.fields import did_you_mean
+from ilde.fields import check_types, did_you_mean
 from ilde.fields import from_dict as from_dict
 from ilde.fields import override as override
 from ilde.fields import to_dict as to_dict
@@ -58,7 +58,7 @@ class RunConfig:
     env: str = "HalfCheetah-v5"
     """A Gymnasium id; an ALE id names the game only."""
     demos: str | None = None
-    """A bundled name or a path, with an optional `:0.1` for the first tenth."""
+    """A bundled name or a path, with an optional `:0.1` for the first tenth of each episode."""
     reward: str | None = None
     """Replaces the method's reward expression."""
     steps: int = 1_000_000
@@ -260,7 +260,8 @@ def _check_curiosity(curiosity: GenerativeConfig, rollout: int | None) -> None:
 
 
 def validated(config: RunConfig) -> RunConfig:
-    """The configuration itself, if its numbers make sense."""
+    """The configuration itself, if its values are of the right types and its numbers make sense."""
+    check_types(config)
     check_limits(config)
     method, batch = find_method(config.method), config.num_envs * config.rollout_steps
     if config.reward is not None and not method.rewarded:

@@ -60,6 +60,19 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
     return value
 
 
+def check_types(config: object, path: str = "") -> None:
+    """Raise, naming the setting, where a value is of another type than its field: in Python nothing else looks."""
+    for name, hint in typing.get_type_hints(type(config)).items():
+        value = getattr(config, name)
+        if dataclasses.is_dataclass(hint):
+            kind = typing.cast(type[Any], hint)
+            if not isinstance(value, kind):
+                raise UserError(f"{path}{name}: expected a {kind.__name__}, received {value!r}")
+            check_types(value, f"{path}{name}.")
+        elif not _fits(hint, value):
+            raise UserError(f"{path}{name}: {value!r} is not {_described(hint)}")
+
+
 def _fits(hint: Any, value: Any) -> bool:
     options = typing.get_args(hint)
     if typing.get_origin(hint) is Literal:
@@ -96,7 +109,12 @@ def parse_value(hint: Any, text: str, path: str) -> Any:
 
 
 def _described(hint: Any) -> str:
-    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+    options = typing.get_args(hint)
+    if typing.get_origin(hint) is Literal:
+        return f"one of {', '.join(map(str, options))}"
+    if options:
+        return " or ".join(map(_described, options))
+    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", type(None): "none"}
     return names.get(hint, f"of type {hint}")
 
 

@@ -206,6 +206,7 @@ def load_to_play(run: Path) -> tuple[Trainer, float | None]:
     checkpoint = folder.load_latest()
     if checkpoint is None:
         raise UserError(f"{run}: no checkpoint yet; `ilde resume {run}` goes on with it")
+    folder.require_named_env()
     config = replace(from_dict(RunConfig, folder.config), num_envs=1, rollout_steps=1)
     envs = make_envs(config.env, 1, config.seed, clip_actions=config.clip_actions)
     try:

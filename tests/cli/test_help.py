@@ -77,3 +77,8 @@ def test_settings_are_found_by_name_or_meaning_with_the_presets_values(ilde: Ild
     result = ilde("settings", "hiden")
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert "no setting has hiden in its name or meaning" in result.err
+
+
+@pytest.mark.parametrize("verb", ["train", "demos show", "demos check", "demos export"])
+def test_a_part_is_said_to_be_one_of_each_episode(ilde: Ilde, verb: str) -> None:
+    assert "first 10 percent of each episode" in " ".join(ilde(*verb.split(), "--help").out.split())

@@ -217,6 +217,31 @@ def test_what_cannot_be_drawn_is_said_in_one_line(monkeypatch: pytest.MonkeyPatc
         single_env("CartPole-v1", render=True)
 
 
+class Plain(gym.Env[Any, Any]):
+    """Whoever wrote it thought of no pictures."""
+
+    observation_space = gym.spaces.Box(0, 1, (1,))
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, **_: Any) -> Any:
+        return np.zeros(1, np.float32), {}
+
+
+class Undrawn(Plain):
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [(Plain, "cannot be built: .* takes no arguments"), (Undrawn, "its render.* no picture")],
+)
+def test_what_must_be_there_to_be_watched_is_said(monkeypatch: pytest.MonkeyPatch, made: Any, said: str) -> None:
+    monkeypatch.setitem(gym.registry, "Mine-v0", gym.envs.registration.EnvSpec("Mine-v0", made))
+    with pytest.raises(UserError, match=f"^Mine-v0: {said}.*; to be watched it must take render_mode='rgb_array' and"):
+        single_env("Mine-v0", render=True)
+
+
 def test_atari_has_no_single_env() -> None:
     with pytest.raises(UserError, match="newest frame"):
         single_env("Qbert", render=True)

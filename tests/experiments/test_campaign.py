@@ -110,6 +110,29 @@ def test_a_run_that_keeps_failing_is_given_up_and_stops_nothing(tmp_path: Path) 
     assert ears.lines[-1] == f"a: failed: no luck (exit code 1); see {tmp_path / 'a.log'}"
 
 
+STACK = """Traceback (most recent call last):
+  File "env.py", line 59, in step
+    raise RuntimeError(...)
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        (f"ilde train a\n{STACK}RuntimeError: fell over\nsecond line\n\n  third\n", "RuntimeError: fell over"),
+        (f"{STACK}KeyError: 1\n\nDuring handling of the above:\n\n{STACK}RuntimeError: x\ny\n", "RuntimeError: x"),
+        (f"ilde train a\n{STACK}RuntimeError: x\nilde resume a\n32 of 64 steps\n", "32 of 64 steps"),
+        (f"{STACK}UserError: a: b\nilde: a: b\n", "a: b"),
+        ("\n \n", "it said nothing"),
+        (None, "it said nothing"),
+    ],
+)
+def test_the_line_that_names_an_exception_is_told(tmp_path: Path, log: str | None, line: str) -> None:
+    if log is not None:
+        (tmp_path / "a.log").write_text(log)
+    assert campaign._last_words(tmp_path / "a.log", 1) == f"{line} (exit code 1)"
+
+
 def test_a_mistake_is_not_tried_again(tmp_path: Path) -> None:
     engine = Told({"a": [2]})
     (standing,) = Campaign(cells("a"), tmp_path, retries=5, watcher=Ears()).run(engine)

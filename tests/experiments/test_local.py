@@ -155,6 +155,23 @@ def test_an_attempt_that_cannot_begin_takes_no_place(tmp_path: Path) -> None:
     assert outlast(engine, 1) == {"b": UserError.exit_code}
 
 
+@pytest.mark.parametrize("found", [False, True], ids=["as ilde", "as python -m ilde"])
+def test_an_attempt_finds_the_modules_that_its_planner_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: bool
+) -> None:
+    (tmp_path / "myenv.py").write_text("raise RuntimeError('found here')")
+    if found:
+        monkeypatch.syspath_prepend(tmp_path)
+    else:
+        (tmp_path / "random.py").write_text("raise RuntimeError('not the random of Python')")
+    monkeypatch.chdir(tmp_path)
+    engine = LocalEngine(1)
+    attempt = Attempt("a", Path("a"), ("expert", "--env=myenv:Point-v0", "--steps=32"), tmp_path)
+    engine.start(attempt)
+    assert outlast(engine, 1) == {"a": UserError.exit_code}
+    assert ("found here" if found else "is its folder on PYTHONPATH?") in attempt.log.read_text()
+
+
 def test_an_attempt_that_cannot_have_its_cores_leaves_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,7 +121,7 @@ def test_a_task_that_never_began_still_leaves_its_error(
     attempt = Attempt("a/seed-0", Path("deep/a/seed-0"), (), tmp_path)
     engine.start(attempt)
     assert engine.ended() == {"a/seed-0": ray_engine.FAILED}
-    assert attempt.log.read_text() == said
+    assert attempt.log.read_text() == f"ilde: {said}"
 
 
 def test_a_worker_loads_neither_torch_nor_gymnasium() -> None:

@@ -41,6 +41,16 @@ def test_a_run_without_demonstrations_has_no_demonstrator(tmp_path: Path) -> Non
     assert (outcome.demos, outcome.fraction, outcome.demonstrator) == (None, 1.0, None)
 
 
+@pytest.mark.parametrize("score", [2e301, float("inf")])
+def test_returns_beyond_all_numbers_are_one_clear_reason(tmp_path: Path, score: float) -> None:
+    run = make_run(tmp_path / "a", score=score, evaluations=(score,) * 4)
+    with pytest.raises(UserError) as caught:
+        read_outcome(run, "a")
+    reason = "its returns are too large to be compared; let the environment pay less, and train anew"
+    assert str(caught.value) == f"{run}: {reason}"
+    assert last_points([{"mean": None}] * 4) is None
+
+
 def test_no_folder_of_the_machine_is_told(tmp_path: Path) -> None:
     config = replace(QUICK, demos="/home/somebody/demos/mine.npz:0.1")
     outcome = read_outcome(make_run(tmp_path / "a", config=config), "a")

@@ -30,6 +30,12 @@ def test_what_cannot_be_written_is_refused_in_one_line(
             act(Path(name))
 
 
+def test_names_of_files_are_whole_in_every_locale(tmp_path: Path) -> None:
+    # As Python reads them where the locale is not of UTF-8, and the name of a file that never was.
+    write_text(tmp_path / "r.md", "caf\udcc3\udca9, \udcff")
+    assert (tmp_path / "r.md").read_text(encoding="utf-8") == "café, \N{REPLACEMENT CHARACTER}"
+
+
 def test_one_place_under_two_names_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "a")
     check_apart({"--out": tmp_path / "a", "--markdown": tmp_path / "b", "--json": None, "--outcomes": None})

@@ -29,6 +29,18 @@ def test_the_number_of_processes_changes_nothing() -> None:
     assert [outcome.job for outcome in alone] == jobs_of(config)
 
 
+def test_a_module_in_the_current_folder_does_not_stand_in_for_one_of_pythons(tmp_path: Path) -> None:
+    script, workplace = tmp_path / "bin" / "script.py", tmp_path / "mine"
+    script.parent.mkdir()
+    workplace.mkdir()
+    (workplace / "select.py").write_text("raise RuntimeError('not the select of Python')")
+    # Where an installed command lies, the current folder is not searched.
+    script.write_text("import sys; from ilde.cli.main import main\nif __name__ == '__main__': sys.exit(main())")
+    words = ["theory", "--preset", "random", "--seeds", "1", "--episodes", "200,500", "--jobs", "2", "--out", "study"]
+    done = subprocess.run([sys.executable, script, *words], cwd=workplace, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_seeds_differ() -> None:
     first, second = (run_job(quick(), Job("full", 500.0, seed)) for seed in (0, 1))
     assert first.regret != second.regret

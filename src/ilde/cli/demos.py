@@ -13,7 +13,7 @@ from ilde.cli.verbs import Verb
 if TYPE_CHECKING:
     from ilde.demos import Demonstrations
 
-DEMOS_HELP = "a bundled name or a file, with `:0.1` after it for the first 10 percent"
+DEMOS_HELP = "a bundled name or a file, with `:0.1` after it for the first 10 percent of each episode"
 
 
 def summary(name: str, demos: Demonstrations) -> dict[str, Any]:

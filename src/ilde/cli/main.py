@@ -18,6 +18,7 @@ from ilde.cli import (
     record,
     report,
     reproduce,
+    streams,
     theory,
     train,
 )
@@ -48,14 +49,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     # Read when torch is first imported: threads that wait by spinning slow a busy machine several times over.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    streams.prepare()
+    try:
+        code = _carry_out(words)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader, such as `head`, has had enough
+        streams.give_up_output()
+        return FAILURE
+    except OSError as error:
+        if not streams.output_lost():
+            raise
+        streams.give_up_output()
+        print(f"ilde: standard output: {error.strerror}; write to another place", file=sys.stderr)
+        return FAILURE
+
+
+def _carry_out(words: list[str]) -> int:
     try:
         return _dispatch(words)
     except SystemExit as leaving:  # argparse, after --help
         return leaving.code if isinstance(leaving.code, int) else 0
-    except BrokenPipeError:
-        # The reader, such as `head`, has had enough; what is still buffered must not fail again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILURE
     except BaseException as error:
         explained = explain(error)
         if explained is None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from ilde.reports.numbers import number as number
 
-WIDTH = 160
-"""Columns where there is no terminal to ask: a file or a pipe has room."""
+WIDTH = 100_000
+"""Columns where there is no terminal to ask: a file or a pipe has room for every line."""
 
 
 def print_json(document: Any) -> None:
@@ -27,7 +27,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title:
     cells = [list(row) for row in rows]
     for index, column in enumerate(columns):
         numeric = any(isinstance(row[index], int | float) for row in cells)
-        table.add_column(column, justify="right" if numeric else "left")
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in cells:
         table.add_row(*(cell_text(cell) for cell in row))
     print_rich(table)

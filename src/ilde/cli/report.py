@@ -118,7 +118,7 @@ def print_words(table: WordTable) -> None:
     drawn = Table(box=None, pad_edge=False, header_style="bold")
     ends = (0, len(table.columns) - 1)
     for number, column in enumerate(table.columns):
-        drawn.add_column(column, justify="left" if number in ends else "right")
+        drawn.add_column(column, justify="left" if number in ends else "right", overflow="fold")
     for cells in table.rows:
         drawn.add_row(*(Text(printable(cell)) for cell in cells))
     if table.columns:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ilde.cli.demos import DEMOS_HELP
 from ilde.cli.settings import NAMED, default_out, setting_names
 from ilde.cli.verbs import UsageError, Verb, time_argument
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def _train_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", metavar="METHOD", help="a row of `ilde methods`, such as ilde, gail or expert")
     parser.add_argument("--env", required=True, metavar="ENV", help="one of `ilde envs`; an ALE id names the game only")
-    parser.add_argument("--demos", metavar="DEMOS", help="a bundled name or a file; `:0.1` takes the first 10 percent")
+    parser.add_argument("--demos", metavar="DEMOS", help=DEMOS_HELP)
     parser.add_argument("--reward", metavar="EXPR", help="instead of the method's own: 'vail + 10*giril + entropy'")
     parser.add_argument("--steps", metavar="N", help="agent steps in all")
     parser.add_argument("--seed", metavar="S", help="decides every random number (default: 0)")

@@ -28,7 +28,7 @@ def expert_of(demos: Demonstrations) -> dict[str, str] | None:
 
 
 def resolve(argument: str) -> Demonstrations:
-    """The demonstrations of a bundled name or a path, with `:0.1` after it for the first 10 percent."""
+    """The demonstrations of a bundled name or a path, with `:0.1` after it for the first 10 percent of each episode."""
     whole = _find(argument)
     if whole is not None:
         return load(whole)

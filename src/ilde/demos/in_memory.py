@@ -29,11 +29,12 @@ def from_arrays(
         env: an id, a function that builds one environment, or a vector environment, as `Imitator` takes it.
         episodes: for each (observations, actions) or (observations, actions, rewards), in time order. With one
             observation more than actions the last one is the last successor; with as many, the last step is dropped.
-            Without rewards everything can be learned, but nothing be compared with the demonstrator.
+            Without rewards, or with None for them, everything can be learned, but nothing be compared with the
+            demonstrator.
         terminated: which episodes ended in a terminal state; by default none is taken to have.
     """
     with one_line_errors(SOURCE):
-        foreign = _foreign([tuple(map(np.asarray, episode)) for episode in episodes], terminated)
+        foreign = _foreign([_arrays(episode) for episode in episodes], terminated)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         demos, _ = demonstrations_of(foreign, target_of(env), SOURCE, recorder=SOURCE, created=created, command="")
     return demos
@@ -47,6 +48,12 @@ def target_of(env: EnvLike) -> Target:
         envs = make_envs(env, 1, 0)
         envs.close()
     return Target(envs.env_id, envs.obs_space, envs.action_space)
+
+
+def _arrays(episode: Sequence[Any]) -> tuple[Array, ...]:
+    """What is there of an episode: None for its rewards is as good as none."""
+    given = tuple(episode)
+    return tuple(map(np.asarray, given[:2] if len(given) == 3 and given[2] is None else given))
 
 
 def _foreign(episodes: Sequence[tuple[Array, ...]], terminated: Sequence[bool] | None) -> Foreign:

@@ -12,6 +12,9 @@ import gymnasium as gym
 from ilde.data import UserError
 from ilde.envs.names import installed, kind_of
 
+DRAWN = "to be watched it must take render_mode='rgb_array' and give a picture (docs/your-own.md)"
+"""What is asked of an environment whose pictures are wanted."""
+
 
 def make_gym(env_id: str, render_mode: str | None = None) -> gym.Env[Any, Any]:
     """Build one registered Gymnasium environment, or say in one line why it cannot be built here."""
@@ -27,7 +30,8 @@ def make_gym(env_id: str, render_mode: str | None = None) -> gym.Env[Any, Any]:
             hint = "is its folder on PYTHONPATH? (PYTHONPATH=. for this one)"
             raise UserError(f"{env_id}: cannot be built: {error.__cause__ or error}; {hint}") from error
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
-        raise UserError(f"{env_id}: cannot be built: {reason}") from error
+        hint = f"; {DRAWN}" if render_mode is not None and isinstance(error, TypeError) else ""
+        raise UserError(f"{env_id}: cannot be built: {reason}{hint}") from error
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium as gym
 
 from ilde.data import UserError
-from ilde.envs.gymnasium_make import make_gym
+from ilde.envs.gymnasium_make import DRAWN, make_gym
 from ilde.envs.names import canonical_env_id, is_atari, kind_of
 
 _OFFSCREEN_LIBRARIES = {"egl": "EGL", "osmesa": "OSMesa"}
@@ -53,10 +53,12 @@ def _require_picture(env: gym.Env[Any, Any], env_id: str) -> None:
     try:
         env.reset(seed=0)
         picture = env.render()
+    except NotImplementedError:
+        picture = None
     except Exception as error:
         raise UserError(f"{env_id}: cannot be drawn here: {_first_line(error)}") from error
     if getattr(picture, "ndim", 0) != 3:
-        raise UserError(f"{env_id}: its render() gives no picture; it must support render_mode='rgb_array'")
+        raise UserError(f"{env_id}: its render() gives no picture; {DRAWN}")
 
 
 def _first_line(error: Exception) -> str:

@@ -204,11 +204,21 @@ def _size(log: Path) -> int:
 
 
 def _last_words(log: Path, code: int) -> str:
-    """What an attempt said last, which is its error."""
+    """What an attempt said last, which is its error; of an exception the line that names it, and not those after."""
     if code > 128:
         return f"ended by signal {code - 128}"
-    lines: list[str] = []
+    said, in_stack, named = "it said nothing", False, False
+    for line in filter(str.strip, _text(log).split("\n")):
+        if line.startswith("Traceback (most recent call last)"):
+            in_stack, named = True, False
+        elif line.startswith("ilde") or not (in_stack or named):  # our own words: an error, or the next attempt
+            said, in_stack, named = line, False, False
+        elif in_stack and not line[0].isspace():
+            said, in_stack, named = line, False, True
+    return f"{said.strip().removeprefix('ilde: ')} (exit code {code})"
+
+
+def _text(log: Path) -> str:
     with suppress(OSError):
-        lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    said = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
-    return f"{said.removeprefix('ilde: ')} (exit code {code})"
+        return log.read_text(encoding="utf-8", errors="replace")
+    return ""

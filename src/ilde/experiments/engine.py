@@ -10,9 +10,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+
+def searches_here() -> bool:
+    """Whether this process finds modules in the current folder: under `python -m ilde`, but not as `ilde`."""
+    return os.getcwd() in map(os.path.realpath, sys.path)
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,8 @@ class Attempt:
     """What follows `ilde train`, the folder apart."""
     workplace: Path
     """The folder that relative paths start from, on every machine."""
+    searches_workplace: bool = field(default_factory=searches_here)
+    """Whether it finds modules there too, as whoever planned it does; on another machine nobody could tell."""
 
     @property
     def log(self) -> Path:
@@ -56,7 +63,9 @@ def begin(
 ) -> subprocess.Popen[bytes]:
     """Start the process of an attempt on some cores; it ends by itself, saved, when this process dies."""
     attempt.log.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "ilde.cli.attempt", str(attempt.folder), *attempt.words]
+    # Unasked, Python would look there first, where a `random.py` of the user's is not Python's.
+    safe = [] if attempt.searches_workplace else ["-P"]
+    command = [sys.executable, *safe, "-m", "ilde.cli.attempt", str(attempt.folder), *attempt.words]
     with attempt.log.open("ab") as log:
         child = subprocess.Popen(
             command,

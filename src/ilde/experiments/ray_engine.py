@@ -106,7 +106,7 @@ class RayEngine:
             # A task that never began has written nothing.
             attempt.log.parent.mkdir(parents=True, exist_ok=True)
             with attempt.log.open("a", encoding="utf-8") as log:
-                log.write(f"{first_line(error)}\n")
+                log.write(f"ilde: {first_line(error)}\n")
             return FAILED
 
 

@@ -15,7 +15,7 @@ from ilde.config import find_preset, to_dict
 from ilde.data import UserError
 from ilde.fields import leaves
 from ilde.methods import METHODS, find_method
-from ilde.reports.thinned import Curve, Row, curve, lows, require_finite, rounded
+from ilde.reports.thinned import LARGEST, Curve, Row, curve, lows, require_finite, rounded
 from ilde.rewards.expression import parse_expression
 from ilde.runs import RunDirectory
 
@@ -139,7 +139,9 @@ def _read(folder: RunDirectory, name: str) -> Outcome:
     method = find_method(config["method"])
     reward = spelled_reward(config.get("reward") or method.reward)
     metrics, evaluations = folder.metrics.rows(), folder.evaluations.rows()
-    finals = {row["greedy"]: final_score(with_sure_kinds(row)) for row in evaluations if row.get("final")}
+    last = [row for row in evaluations if row.get("final")]
+    require_comparable(folder.path, last)
+    finals = {row["greedy"]: final_score(with_sure_kinds(row)) for row in last}
     timing = folder.timing.rows()
     demos, fraction = split_demos(config.get("demos")) if provenance.get("demos_hash") else (None, 1.0)
     return Outcome(
@@ -170,6 +172,14 @@ def _read(folder: RunDirectory, name: str) -> Outcome:
     )
 
 
+def require_comparable(run: Path, evaluations: Sequence[Row]) -> None:
+    """Raise where returns are so large that a mean or a spread of them is no number any more: a journal has null."""
+    if any(value is None or abs(value) > LARGEST for row in evaluations for value in (row["mean"], row["std"])):
+        raise UserError(
+            f"{run}: its returns are too large to be compared; let the environment pay less, and train anew"
+        )
+
+
 def with_sure_kinds(row: Row) -> Row:
     """Before journals kept lengths, games that differed in nothing but a late start were counted as of many kinds."""
     return row if "lengths" in row else {**row, "kinds": None}
@@ -192,7 +202,8 @@ def final_score(row: Row) -> FinalScore:
 def last_points(rows: Sequence[Row]) -> float | None:
     """The paper's figure for a run: the mean of the last four evaluations along the way; None with fewer whole ones."""
     last = _whole([row for row in rows if not row.get("final")][-LAST_POINTS:])
-    return sum(float(row["mean"]) for row in last) / LAST_POINTS if len(last) == LAST_POINTS else None
+    means = [row["mean"] for row in last if row["mean"] is not None]  # null is what became of an infinite one
+    return sum(map(float, means)) / LAST_POINTS if len(means) == LAST_POINTS else None
 
 
 def _whole(rows: Sequence[Row]) -> Sequence[Row]:

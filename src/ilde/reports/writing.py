@@ -36,7 +36,8 @@ def write_text(path: Path, text: str) -> None:
     check_file(path)
     with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, text.encode())
+        # Where the locale is not of UTF-8, Python brings names of files in half letters: they are put together again.
+        write_atomically(path, text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode())
 
 
 @contextmanager

@@ -6,8 +6,10 @@ The outcome of a run depends on its job alone, so the number of processes change
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias, assert_never
@@ -27,6 +29,7 @@ Variant: TypeAlias = Literal["full", "no-bonus", "theorem-bonus", "no-curiosity"
 ABLATIONS: tuple[Variant, ...] = ("no-bonus", "theorem-bonus", "no-curiosity", "no-reuse", "imitation")
 DELTA = 0.05
 """The theorem's failure probability, in its own constants."""
+SAFE_PATH = "PYTHONSAFEPATH"
 
 Progress: TypeAlias = Callable[[int, int], None]
 
@@ -96,13 +99,29 @@ def _outcomes(config: StudyConfig, jobs: Sequence[Job], processes: int) -> Itera
         yield from (run_job(config, job) for job in jobs)
         return
     # Spawned, because a forked child of a process with threads may hang.
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+    with _safe_path():
+        pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
         futures = [pool.submit(run_job, config, job) for job in jobs]
+    with pool:
         try:
             yield from (future.result() for future in as_completed(futures))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Processes begun meanwhile load Python's own modules, whatever lies in the current folder; ours are told them."""
+    former = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if former is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = former
 
 
 @lru_cache(maxsize=4)
