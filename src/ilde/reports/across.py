@@ -95,10 +95,10 @@ def _belongs(comparison: Comparison, row: Row, pool: Pool) -> bool:
 
 def _distance(row: Row, pool: Pool) -> float:
     """How far a row's budget is from a pool's; infinite for another treatment, or beyond the rounding to rollouts."""
-    alike = all(_treatment(other) == _treatment(row) for _, other in pool)
-    if alike and find_method(row.method).learner == "none":  # steps are nothing to a random policy
+    same = all(_treatment(other) == _treatment(row) for _, other in pool)
+    if same and find_method(row.method).learner == "none":  # steps are nothing to a random policy
         return 0
-    if not alike or not all(alike_steps(other.env_steps, row.env_steps) for _, other in pool):
+    if not same or not all(alike_steps(other.env_steps, row.env_steps) for _, other in pool):
         return math.inf
     return max(abs(other.env_steps - row.env_steps) for _, other in pool)
 
