@@ -249,14 +249,9 @@ def _check_curiosity(curiosity: GenerativeConfig, rollout: int | None) -> None:
     if rollout is not None and 2 * settled > rollout:
         sides = f"{settled} before and from a step, in a rollout of {rollout}"
         raise UserError(f"rewards.generative.settled_steps: {sides}; name at most half of it")
-    if settled and (curiosity.surprise_limit or curiosity.surprise_floor):
-        raise UserError(
-            "rewards.generative.settled_steps: hardly a step settles anything, so that no median says what is usual; "
-            "leave out surprise_limit and surprise_floor"
-        )
     if 0 < curiosity.surprise_limit <= curiosity.surprise_floor:
         limits = f"a limit of {curiosity.surprise_limit:g} and a floor of {curiosity.surprise_floor:g}"
-        raise UserError(f"rewards.generative.surprise_limit: {limits} medians leave nothing to pay; raise the limit")
+        raise UserError(f"rewards.generative.surprise_limit: {limits} leave nothing to pay; raise the limit")
 
 
 def validated(config: RunConfig) -> RunConfig:

@@ -169,11 +169,12 @@ def test_what_depends_on_the_game_follows_from_what_was_measured() -> None:
         curiosity, features = run.rewards.generative, run.rewards.features
         game = str(run.demos).partition("/")[0]
         seen.add(found := kind(measured[game]))
-        settles = game == "demon_attack"  # ADR 16
+        settles = game == "demon_attack"  # ADR 16 and 17
         assert run.rewards.curiosity_factor == (0.02 if found == "bursts" else 1.0)
         assert (curiosity.predicts == "change") == (found != "bursts")
         assert (features.clip == 0) == (found == "steady" and not settles)
         assert curiosity.settled_steps == (16 if settles else 0)
+        assert curiosity.surprise_limit == (5 if settles else 20 if found == "alive bonus" else 0)
         assert (curiosity.surprise_floor > 0) == (found == "alive bonus")
         # Games that show nothing have twenty all the same: not every death is a flash of the whole screen.
         assert curiosity.dying_steps == (0 if found == "bursts" or settles else max(20, shown[run.env]))
@@ -185,8 +186,10 @@ def test_the_protocol_says_what_curiosity_is_paid_for_on_games() -> None:
     excess = cells("atari", "hours")["star_gunner/ilde/seed-0"].rewards.generative
     assert f"beyond {excess.surprise_floor:g} medians of the rollout, counted up to {excess.surprise_limit:g}" in said
     assert f"the {excess.dying_steps} steps before a death" in said
-    settled = cells("atari", "hours")["demon_attack/ilde/seed-0"].rewards.generative.settled_steps
-    assert f"all of the next {settled} states differing from all of the last {settled}" in said
+    settled = cells("atari", "hours")["demon_attack/ilde/seed-0"].rewards.generative
+    states = settled.settled_steps
+    assert f"all of the next {states} states differing from all of the last {states}" in said
+    assert f"no step more than {settled.surprise_limit:g} means of the rollout" in said
 
 
 def test_demonstrators_are_not_told_how_their_pupils_are_paid() -> None:

@@ -353,6 +353,17 @@ def test_of_what_settles_no_more_is_paid_than_the_error_and_no_more_than_the_cha
     assert float(paid[6, 0]) > 10 * float(paid.flatten().sort().values[-2])
 
 
+def test_of_what_settles_the_usual_is_the_mean_for_the_median_is_nothing() -> None:
+    term, batch, _ = settling(settled_steps=3)
+    whole = term.reward(batch)
+    assert float(whole.median()) < 1e-3 * float(whole.mean())
+    limited, _, _ = settling(settled_steps=3, surprise_limit=2.0)
+    torch.testing.assert_close(limited.reward(batch), whole.clamp(max=2 * float(whole.mean())))
+    assert float(limited.reward(batch)[6, 0]) < float(whole[6, 0])
+    floored, _, _ = settling(settled_steps=3, surprise_floor=0.5)
+    torch.testing.assert_close(floored.reward(batch), (whole - 0.5 * float(whole.mean())).clamp(min=0.0))
+
+
 def test_where_nobody_knows_what_settles_nothing_is_paid_and_out_of_order_the_error_whole() -> None:
     term, batch, missed = settling(settled_steps=3)
     paid = term.reward(batch)

@@ -45,11 +45,12 @@ class GenerativeConfig(FitConfig):
     death long before they count it, and nothing is more surprising than that. The last so many steps of a rollout are
     treated alike, for nobody knows yet what comes of them."""
     surprise_limit: float = 0.0
-    """Largest error that is paid, in medians over the rollout; 0 sets none. A flash of the whole screen, or a scene the
-    model draws wildly wrong, may otherwise pay more than anything that can be played for."""
+    """Largest error that is paid, in medians over the rollout, of what settles in means; 0 sets none. A flash of the
+    whole screen, or a scene the model draws wildly wrong, may otherwise pay more than anything that can be played for,
+    and a few large changes more than all the points made."""
     surprise_floor: float = 0.0
-    """What is not paid of every error, in medians over the rollout: 0 pays it whole, 1 only what exceeds the usual. An
-    error that is never 0 pays for living on, wherever that is, before it pays for anything that happens there."""
+    """What is not paid of every error, in the same: 0 pays it whole, 1 only what exceeds the usual. An error that is
+    never 0 pays for living on, wherever that is, before it pays for anything that happens there."""
     settled_steps: int = 0
     """Above 0, of each feature's error only that part is paid by which so many states from a step on differ from as
     many before it, all from all and within the episode: what moves or flickers changes back, a counter does not.
@@ -169,7 +170,9 @@ class GenerativeReward(Surprise):
         reward = super().reward(batch)
         if reward.ndim != 2:  # not in time order (T, N)
             return reward
-        usual, steps = reward.median(), self.config.dying_steps
+        # Hardly a step settles anything: the median of all is 0.
+        usual = reward.mean() if self.config.settled_steps else reward.median()
+        steps = self.config.dying_steps
         if self.config.surprise_limit:
             reward = reward.clamp(max=self.config.surprise_limit * usual)
         if steps:
