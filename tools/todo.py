@@ -84,6 +84,7 @@ STEPS = (
         "MuJoCo: VAIL, GIRIL, ILDE and the controls, three seeds",
         (Part("mujoco", ("vail", "giril", "ilde", *CONTROLS)),),
     ),
+    Step("MuJoCo: the ablations, three seeds", (Part("mujoco-ablations", ABLATIONS),)),
     Step(
         "MuJoCo: one run of ILDE with the paper's preset and steps",
         (Part("mujoco", ("ilde",), ("hopper-v4",), seeds=(0,), budget="paper"),),

@@ -233,6 +233,11 @@ def test_a_registered_class_need_not_know_how_to_draw() -> None:
         ),
         ({"outcome": (np.zeros(2), 0.0, False, {})}, "Plain: its step returned 4 values; Gymnasium's returns 5"),
         ({"outcome": None}, "Plain: its step returned NoneType; Gymnasium's returns 5"),
+        (
+            {"outcome": (np.zeros(2), np.zeros(1), False, False, {})},
+            r"Plain: its reward, terminated and truncated have shapes \(1,\), \(\), \(\); each is one number",
+        ),
+        ({"reset": lambda: None}, r"Plain: its reset takes no seed \(.*\); Gymnasium's is reset\(self, \*, seed=None"),
     ],
 )
 def test_what_breaks_gymnasiums_contract_is_named(broken: dict[str, Any], said: str) -> None:

@@ -38,7 +38,7 @@ class GymLoop:
         """Start an episode in some copies, one seed each; returns their first observations."""
         obs = self._room_for_obs(len(envs))
         for row, (env, seed) in enumerate(zip(envs, seeds, strict=True)):
-            seen, _ = self._returned(self._envs[env].reset(seed=seed), 2, "reset")
+            seen, _ = self._returned(self._begun(self._envs[env], seed), 2, "reset")
             obs[row] = self._fitting(seen)
         return obs
 
@@ -50,7 +50,12 @@ class GymLoop:
         truncated = np.zeros(len(envs), dtype=bool)
         for row, env in enumerate(envs):
             returned = self._returned(self._envs[env].step(action[row]), 5, "step")
-            seen, reward[row], terminated[row], truncated[row], _ = returned
+            try:
+                seen, reward[row], terminated[row], truncated[row], _ = returned
+            except (TypeError, ValueError) as error:  # what is no single value does not fit one's place
+                shapes = ", ".join(str(np.shape(value)) for value in returned[1:4])
+                said = f"its reward, terminated and truncated have shapes {shapes}; each is one number"
+                raise UserError(f"{self.name}: {said}") from error
             obs[row] = self._fitting(seen)
         return obs, reward, terminated, truncated
 
@@ -58,6 +63,15 @@ class GymLoop:
         """Free the simulators."""
         for env in self._envs:
             env.close()
+
+    def _begun(self, env: gym.Env[Any, Any], seed: int) -> Any:
+        try:
+            return env.reset(seed=seed)
+        except TypeError as error:
+            if "unexpected keyword argument" in str(error):
+                asked = "Gymnasium's is reset(self, *, seed=None, options=None)"
+                raise UserError(f"{self.name}: its reset takes no seed ({error}); {asked}") from error
+            raise
 
     def _returned(self, values: Any, count: int, what: str) -> Any:
         if not isinstance(values, tuple) or len(values) != count:
