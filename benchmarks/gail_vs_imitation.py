@@ -73,7 +73,7 @@ def main() -> int:
         file = Path(folder) / "demos.npz"
         export_demos(resolve(args.demos), "npz", file)
         jobs = [(side, seed) for seed in range(args.seeds) for side in SIDES]
-        results = pool.map(lambda job: learn(*job, args.steps, args.demos, file), jobs)
+        results = pool.map(lambda job: learn(job[0], job[1], args.steps, args.demos, file), jobs)
         played = dict(zip(jobs, results, strict=True))
     rows = [row(played, mode) for mode in MODES]
     demonstrator = resolve(args.demos).header.demonstrator

@@ -16,6 +16,7 @@ import json
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -55,7 +56,7 @@ def returns(policy: LoadedPolicy, reset_seed: int = RESET_SEED) -> dict[str, lis
     }
 
 
-def run_one(method: str, seed: int, folder: Path, overrides: list[str]) -> dict[str, object]:
+def run_one(method: str, seed: int, folder: Path, overrides: list[str]) -> dict[str, Any]:
     """Train one run to its end, or take it up where it stopped, and measure it."""
     out = folder / f"{method}-{seed}"
     if not (out / "config.json").exists():
@@ -70,13 +71,13 @@ def run_one(method: str, seed: int, folder: Path, overrides: list[str]) -> dict[
     return {"method": method, "seed": seed, **returns(load_policy(out))}
 
 
-def summarise(rows: list[dict[str, object]]) -> dict[str, np.ndarray]:
+def summarise(rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
     """Greedy mean return of each seed, by method."""
     methods = dict.fromkeys(str(row["method"]) for row in rows)
     return {m: np.array([np.mean(row["greedy"]) for row in rows if row["method"] == m]) for m in methods}
 
 
-def report(rows: list[dict[str, object]], demonstrator: dict[str, list[float]], steps: int) -> Table:
+def report(rows: list[dict[str, Any]], demonstrator: dict[str, list[float]], steps: int) -> Table:
     scores, reference = summarise(rows), float(np.mean(demonstrator["greedy"]))
     sampled = {m: np.mean([np.mean(r["sampled"]) for r in rows if r["method"] == m]) for m in scores}
     table = Table(title=f"{ENV}, {steps:,} steps, greedy return over {EPISODES} episodes a seed")
@@ -93,7 +94,7 @@ def report(rows: list[dict[str, object]], demonstrator: dict[str, list[float]], 
     return table
 
 
-def verdict(rows: list[dict[str, object]]) -> str:
+def verdict(rows: list[dict[str, Any]]) -> str:
     scores = summarise(rows)
     missing = [method for method in ("ilde", *CONTROLS) if method not in scores]
     if missing:

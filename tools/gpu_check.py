@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ilde.config import RunConfig, find_preset
 from ilde.envs import simulator_versions
@@ -80,7 +80,9 @@ def train(
                 trainer = prepared(config)
                 trainer.load_state_dict(state)
             metrics = trainer.iterate()
-        weights = {name: value.detach().cpu().clone() for name, value in trainer.learner.policy.state_dict().items()}
+        policy = trainer.learner.policy
+        assert isinstance(policy, nn.Module)
+        weights = {name: value.detach().cpu().clone() for name, value in policy.state_dict().items()}
         found = {"gradient": gradient_distance(trainer), "features": feature_distance(trainer)} if fuse else {}
         return {"weights": weights, "metrics": metrics} | found
     finally:
