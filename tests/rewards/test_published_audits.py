@@ -14,6 +14,7 @@ from tool_modules import ROOT, load_tool
         ("curiosity_audit", "curiosity-audit"),
         ("curiosity_audit", "curiosity-noise"),
         ("dying_audit", "dying-audit"),
+        ("followed_audit", "followed-audit"),
         ("model_audit", "model-audit"),
         ("points_audit", "excess-audit"),
         ("points_audit", "points-audit"),
