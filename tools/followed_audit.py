@@ -40,6 +40,7 @@ SPANS = (0, 8, 16, 32)
 """States before and from a step that are compared; with 0 the error counts whole."""
 STEPS, STRETCH = 2000, 500
 """Steps of each game, and of a stretch of it."""
+LIMITED = "no step is worth more than {:g} times the mean over the same steps, which in training are a rollout's"
 
 
 @torch.no_grad()
@@ -58,16 +59,18 @@ def idle(worth: Tensor, points: Tensor) -> tuple[float | None, int, int]:
     """The pay of stretches without points in that of those with some, and how many there are of each."""
     stretches = [x.unfold(0, STRETCH, STRETCH).mean(-1) for x in (worth, points)]
     scores = stretches[1] > 0
-    ratio = (
-        float(stretches[0][~scores].mean() / stretches[0][scores].mean()) if 0 < scores.sum() < scores.numel() else None
-    )
+    none, some = (float(stretches[0][which].mean()) if which.any() else 0.0 for which in (~scores, scores))
+    ratio = none / some if some and not scores.all() else None
     return ratio, int((~scores).sum()), int(scores.sum())
 
 
 def judged(worth: Tensor, steps: Transitions) -> dict[str, Any]:
     """What a reading's pay (T, N) has to do with points, and whether it needs any."""
     ratio, none, some = idle(worth, steps.env_reward)
-    return along_random_play(worth, steps) | {"idle": ratio and round(ratio, 2), "stretches": [none, some]}
+    return along_random_play(worth, steps) | {
+        "idle": None if ratio is None else round(ratio, 2),
+        "stretches": [none, some],
+    }
 
 
 def measure(game: str, path: Path, seed: int, limit: float) -> dict[str, Any]:
@@ -115,12 +118,14 @@ def table(document: dict[str, Any]) -> WordTable:
 def _measured(args: argparse.Namespace) -> dict[str, Any]:
     if args.policy is None:
         raise UserError("--policy: name the run or policy file that plays")
+    if len(args.games) > 1:
+        raise UserError(f"{' '.join(args.games)}: a policy plays one game; name one")
     (game,) = args.games
     found = measure(game, args.policy, args.seed, args.limit)
     notes = [
         f"the policy: {found['trained']}; {NUM_ENVS} games, {STEPS:,} steps of each, seed {args.seed}",
         f"`{SETTINGS}`",
-        *([f"no step is worth more than {args.limit:g} times the mean over the same steps"] if args.limit else []),
+        *([LIMITED.format(args.limit)] if args.limit else []),
     ]
     command = f"python tools/followed_audit.py {game} --policy RUN --seed {args.seed} --limit {args.limit:g}"
     return {"command": command, "notes": notes, "games": [found]}

@@ -26,6 +26,7 @@ from ilde.learners.base import Learner
 from ilde.nets.policy import Decision, Policy, UniformPolicy
 from ilde.randomness import derive_seed, torch_generator
 from ilde.runs import RunDirectory
+from ilde.runs.directory import POLICY
 from ilde.trainer import Trainer
 
 Spaces: TypeAlias = tuple[gym.Space[Any], gym.Space[Any]]
@@ -56,6 +57,8 @@ def load_policy(path: Path, device: torch.device | str = "cpu") -> LoadedPolicy:
     folder = RunDirectory.read(path)
     config = from_dict(RunConfig, folder.config)
     checkpoint = folder.load_latest()
+    if checkpoint is None and (path / POLICY).is_file():
+        return load_policy_file(path / POLICY, device)
     if checkpoint is None:
         raise UserError(f"{path}: no checkpoint yet; `ilde resume {path}` goes on with the run")
     folder.require_named_env()

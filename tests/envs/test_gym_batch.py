@@ -235,9 +235,20 @@ def test_a_registered_class_need_not_know_how_to_draw() -> None:
         ({"outcome": None}, "Plain: its step returned NoneType; Gymnasium's returns 5"),
         (
             {"outcome": (np.zeros(2), np.zeros(1), False, False, {})},
-            r"Plain: its reward, terminated and truncated have shapes \(1,\), \(\), \(\); each is one number",
+            r"Plain: its reward is a ndarray of shape \(1,\), not one number",
         ),
-        ({"reset": lambda: None}, r"Plain: its reset takes no seed \(.*\); Gymnasium's is reset\(self, \*, seed=None"),
+        (
+            {"outcome": (np.zeros(2), [[1.0], [1.0, 2.0]], False, False, {})},
+            "Plain: its reward is a list, not one number",
+        ),
+        ({"outcome": (np.zeros(2), None, False, False, {})}, "Plain: its reward is a NoneType, not one number"),
+        (
+            {"outcome": (np.zeros(2), 0.0, [False], False, {})},
+            r"its terminated is a list of shape \(1,\), not one number",
+        ),
+        ({"outcome": (np.zeros(2), 0.0, False, "no", {})}, "its truncated is a str, not one number"),
+        ({"reset": lambda: None}, r"Plain: its reset takes no seed; Gymnasium's is reset\(self, \*, seed=None"),
+        ({"reset": lambda seed, /: None}, "Plain: its reset takes no seed"),
     ],
 )
 def test_what_breaks_gymnasiums_contract_is_named(broken: dict[str, Any], said: str) -> None:
@@ -252,6 +263,27 @@ def test_what_breaks_gymnasiums_contract_is_named(broken: dict[str, Any], said: 
 
     with pytest.raises(UserError, match=said):
         use(make_envs(build, 1, 0))
+
+
+def test_a_single_value_may_be_an_array_of_no_dimension() -> None:
+    env = Plain()
+    env.outcome = (np.zeros(2, np.float32), np.array(2.5), np.array(True), np.bool_(False), {})
+    envs = make_envs(lambda: env, 1, 0)
+    envs.reset()
+    step = envs.step(np.zeros(1, np.int64))
+    assert (float(step.reward[0]), bool(step.terminated[0])) == (2.5, True)
+
+
+def test_what_a_reset_does_wrong_inside_keeps_its_own_words() -> None:
+    def spawn() -> None: ...
+
+    def reset(*, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        spawn(wind=1.0)  # type: ignore[call-arg]
+
+    env = Plain()
+    vars(env).update(reset=reset)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'wind'"):
+        make_envs(lambda: env, 1, 0).reset()
 
 
 def test_a_factory_must_build_an_environment() -> None:

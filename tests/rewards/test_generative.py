@@ -362,6 +362,9 @@ def test_of_what_settles_the_usual_is_the_mean_for_the_median_is_nothing() -> No
     assert float(limited.reward(batch)[6, 0]) < float(whole[6, 0])
     floored, _, _ = settling(settled_steps=3, surprise_floor=0.5)
     torch.testing.assert_close(floored.reward(batch), (whole - 0.5 * float(whole.mean())).clamp(min=0.0))
+    doubted, _, _ = settling(settled_steps=3, dying_steps=6)  # of the twelve, the change among them
+    torch.testing.assert_close(doubted.reward(batch)[6:], whole[6:].clamp(max=float(whole.mean())))
+    assert float(whole[6, 0]) > float(whole.mean()) > 0.0
 
 
 def test_where_nobody_knows_what_settles_nothing_is_paid_and_out_of_order_the_error_whole() -> None:

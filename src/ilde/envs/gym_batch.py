@@ -5,6 +5,7 @@ Worker processes were left out: on few cores they are slower than this loop on e
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ import numpy as np
 from ilde.data import UserError
 from ilde.envs.base import Array
 from ilde.envs.seeded_batch import Outcome, SeededBatch
+
+JUDGED = ("reward", "terminated", "truncated")
 
 
 class GymLoop:
@@ -50,12 +53,8 @@ class GymLoop:
         truncated = np.zeros(len(envs), dtype=bool)
         for row, env in enumerate(envs):
             returned = self._returned(self._envs[env].step(action[row]), 5, "step")
-            try:
-                seen, reward[row], terminated[row], truncated[row], _ = returned
-            except (TypeError, ValueError) as error:  # what is no single value does not fit one's place
-                shapes = ", ".join(str(np.shape(value)) for value in returned[1:4])
-                said = f"its reward, terminated and truncated have shapes {shapes}; each is one number"
-                raise UserError(f"{self.name}: {said}") from error
+            seen, *judged, _ = returned
+            reward[row], terminated[row], truncated[row] = map(self._number, judged, JUDGED)
             obs[row] = self._fitting(seen)
         return obs, reward, terminated, truncated
 
@@ -68,10 +67,22 @@ class GymLoop:
         try:
             return env.reset(seed=seed)
         except TypeError as error:
-            if "unexpected keyword argument" in str(error):
-                asked = "Gymnasium's is reset(self, *, seed=None, options=None)"
-                raise UserError(f"{self.name}: its reset takes no seed ({error}); {asked}") from error
-            raise
+            if _takes_a_seed(env):  # something else is amiss, and the whole message says what
+                raise
+            asked = "Gymnasium's is reset(self, *, seed=None, options=None)"
+            raise UserError(f"{self.name}: its reset takes no seed; {asked}") from error
+
+    def _number(self, value: Any, what: str) -> Any:
+        if isinstance(value, int | float | np.generic):
+            return value
+        try:
+            number = np.asarray(value)
+        except ValueError:  # a ragged list
+            number = np.empty(0)
+        if number.ndim or number.dtype.kind not in "biuf":
+            shape = f" of shape {number.shape}" if number.ndim and number.size else ""
+            raise UserError(f"{self.name}: its {what} is a {type(value).__name__}{shape}, not one number")
+        return number[()]
 
     def _returned(self, values: Any, count: int, what: str) -> Any:
         if not isinstance(values, tuple) or len(values) != count:
@@ -88,6 +99,11 @@ class GymLoop:
 
     def _room_for_obs(self, count: int) -> Array:
         return np.zeros((count, *(self.observation_space.shape or ())), dtype=self.observation_space.dtype)
+
+
+def _takes_a_seed(env: gym.Env[Any, Any]) -> bool:
+    known = inspect.signature(env.unwrapped.reset).parameters.values()
+    return any(p.kind is p.VAR_KEYWORD or (p.name == "seed" and p.kind is not p.POSITIONAL_ONLY) for p in known)
 
 
 class GymBatch(SeededBatch):

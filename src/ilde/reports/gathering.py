@@ -90,6 +90,7 @@ def find_runs(folder: Path) -> list[Path]:
     """Every folder with a configuration, in order; nothing is looked for inside a run."""
     found = []
     for place, inner, files in os.walk(folder):
+        inner[:] = [name for name in inner if not name.startswith(".")]  # what is half made is hidden
         if CONFIG in files:
             found.append(Path(place))
             if STATUS in files:

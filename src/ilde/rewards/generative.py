@@ -41,13 +41,14 @@ class GenerativeConfig(FitConfig):
     decoder of GIRIL's images is shown the state again before its last layer, so that it need not draw what stays; the
     paper's layers for features leave that out, and cannot give back a state unlike the demonstrated ones."""
     dying_steps: int = 0
-    """Steps before a termination that are paid no more than the usual, the median of their rollout: some games show a
-    death long before they count it, and nothing is more surprising than that. The last so many steps of a rollout are
-    treated alike, for nobody knows yet what comes of them."""
+    """Steps before a termination that are paid no more than the usual, the median of their rollout (of what settles,
+    its mean): some games show a death long before they count it, and nothing is more surprising than that. The last so
+    many steps of a rollout are treated alike, for nobody knows yet what comes of them."""
     surprise_limit: float = 0.0
-    """Largest error that is paid, in medians over the rollout, of what settles in means; 0 sets none. A flash of the
-    whole screen, or a scene the model draws wildly wrong, may otherwise pay more than anything that can be played for,
-    and a few large changes more than all the points made."""
+    """Largest error that is paid, in medians over the rollout; 0 sets none. A flash of the whole screen, or a scene the
+    model draws wildly wrong, may otherwise pay more than anything that can be played for. Of what settles it counts in
+    means, unpaid ends of the rollout among them: where less than one step in so many settles anything, a change is paid
+    in proportion to how many of the rollout's steps do."""
     surprise_floor: float = 0.0
     """What is not paid of every error, in the same: 0 pays it whole, 1 only what exceeds the usual. An error that is
     never 0 pays for living on, wherever that is, before it pays for anything that happens there."""

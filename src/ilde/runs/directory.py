@@ -34,9 +34,11 @@ from ilde.runs.journal import Journal
 RunState: TypeAlias = Literal["running", "finished", "interrupted", "failed"]
 
 CONFIG, PROVENANCE, STATUS = "config.json", "provenance.json", "status.json"
+POLICY = "policy.safetensors"
+"""What stands for the checkpoints of a run that were left where it was trained (`tools/last_games.py`)."""
 FOLDERS = ("checkpoints", "tensorboard", "videos")
 JOURNALS = ("metrics.jsonl", "timing.jsonl", "evaluations.jsonl")
-OWN_NAMES = {CONFIG, PROVENANCE, STATUS, "lock", *FOLDERS, *JOURNALS}
+OWN_NAMES = {CONFIG, PROVENANCE, STATUS, POLICY, "lock", *FOLDERS, *JOURNALS}
 
 
 @dataclass(frozen=True)
