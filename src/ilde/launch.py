@@ -27,7 +27,6 @@ from ilde.patience import heard_by
 from ilde.policies import measure
 from ilde.prepare import build, demonstrator_return, find_again, fit
 from ilde.runs import RunDirectory, collect_provenance
-from ilde.runs.directory import POLICY
 from ilde.trainer import Trainer
 
 
@@ -220,8 +219,7 @@ def resume(path: Path, listener: Listener | None = None, demos_now: str | None =
     with ExitStack() as undo:
         folder = undo.enter_context(RunDirectory.open(path))
         folder.require_named_env()
-        if (path / POLICY).is_file() and not folder.resumable:
-            raise UserError(f"{path}: its checkpoints stayed where it was trained; go on with it there")
+        folder.require_checkpoints()
         config = with_its_threads(from_dict(RunConfig, folder.config), folder.provenance)
         trainer, demos = build(config, demos=find_again(path, config, demos_now))
         undo.callback(trainer.envs.close)

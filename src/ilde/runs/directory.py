@@ -134,6 +134,11 @@ class RunDirectory:
             remedy = f"take it up in Python: Imitator.load({str(self.path)!r}, env=...)"
             raise UserError(f"{self.path}: made with an environment of your own; {remedy}")
 
+    def require_checkpoints(self) -> None:
+        """Raise where they were left behind: a resume would begin at the start, and forget all rows."""
+        if (self.path / POLICY).is_file() and not self.resumable:
+            raise UserError(f"{self.path}: its checkpoints stayed where it was trained; go on with it there")
+
     @property
     def status(self) -> Status:
         """How far the run said it had come; a killed one still says `running`."""
