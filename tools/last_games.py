@@ -7,8 +7,8 @@
 For machines that are lent by the minute: thirty games of an agent that lives long take longer than a million steps of
 training. The games begin from the seeds that the run's own evaluation would have taken; sampled actions are drawn
 elsewhere and differ. Provenance says which games were played at home, and on what. A run that did not take all its
-steps is not finished by it; what was evaluated before is not played again. At home `ilde eval` and `ilde watch` find
-the policy, and `ilde resume` refuses: the checkpoints are elsewhere.
+steps is not finished by it; what was evaluated before is not played again. At home `ilde eval` and `ilde export`
+find the policy; `ilde resume` and `ilde watch` refuse, for the checkpoints are elsewhere.
 """
 
 from __future__ import annotations

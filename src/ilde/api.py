@@ -240,6 +240,7 @@ class Imitator:
             demos: what the run learned from, where it does not lie any more where it did.
         """
         folder = RunDirectory.read(Path(path))
+        folder.require_checkpoints()
         checkpoint = folder.load_latest()
         if checkpoint is None:
             raise UserError(f"{path}: no checkpoint yet; `ilde resume {path}` goes on with it")

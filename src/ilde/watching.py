@@ -203,6 +203,7 @@ def film_side_by_side(
 def load_to_play(run: Path) -> tuple[Trainer, float | None]:
     """The newest policy and reward of a run, and the demonstrator's return; its environments are closed."""
     folder = RunDirectory.read(run)
+    folder.require_checkpoints()
     checkpoint = folder.load_latest()
     if checkpoint is None:
         raise UserError(f"{run}: no checkpoint yet; `ilde resume {run}` goes on with it")

@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 from tool_modules import load_tool
 
+from ilde.api import Imitator
 from ilde.config import RunConfig
 from ilde.data import UserError
 from ilde.launch import resume, start
 from ilde.policies import load_policy
 from ilde.reports.gathering import find_runs, gather
 from ilde.runs import RunDirectory
+from ilde.watching import load_to_play
 
 last_games, tiny = load_tool("last_games"), load_tool("tiny_run")
 ENV = "Hopper-v5"
@@ -114,8 +116,9 @@ def test_at_home_the_policy_is_found_and_the_run_does_not_go_on(tmp_path: Path) 
     home = carried(trained(tmp_path, updates=1), tmp_path / "home")
     assert load_policy(home).env_steps == 128
     metrics = (home / "metrics.jsonl").read_bytes()
-    with pytest.raises(UserError, match="its checkpoints stayed where it was trained; go on with it there"):
-        resume(home)
+    for needing in (resume, load_to_play, Imitator.load):
+        with pytest.raises(UserError, match="its checkpoints, which this needs, stayed where it was trained"):
+            needing(home)
     assert (home / "metrics.jsonl").read_bytes() == metrics
 
 

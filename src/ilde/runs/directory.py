@@ -137,7 +137,7 @@ class RunDirectory:
     def require_checkpoints(self) -> None:
         """Raise where they were left behind: a resume would begin at the start, and forget all rows."""
         if (self.path / POLICY).is_file() and not self.resumable:
-            raise UserError(f"{self.path}: its checkpoints stayed where it was trained; go on with it there")
+            raise UserError(f"{self.path}: its checkpoints, which this needs, stayed where it was trained")
 
     @property
     def status(self) -> Status:
